@@ -42,6 +42,7 @@ var layers = map[string]int{
 	"internal/runner":          3,
 	"internal/calibrate":       3,
 	"internal/compare":         4,
+	"internal/drift":           4,
 	"internal/report":          5,
 	"internal/config":          6,
 	"internal/suite":           7,

@@ -67,6 +67,10 @@ type AgentConfig struct {
 	// offer, by name.
 	Skills     []string             `json:"skills,omitempty"`
 	MCPServers map[string]MCPServer `json:"mcpServers,omitempty"`
+	// Without is what the runner withholds from the agent, although the suite, the runner or the
+	// workspace offers it: "skill", "instructions", "mcp", "skill=NAME" or "mcp=NAME". --ablate sets
+	// it; no config has it.
+	Without string `json:"without,omitempty" redact:"-"`
 	// InheritConfig lets the agent use the user's own configuration, skills and memory.
 	InheritConfig bool `json:"inheritConfig,omitempty"`
 	// BaseURL sends the requests for the model to another address: a gateway, or a server on this

@@ -17,7 +17,8 @@ const (
 	// EventPlanned lists cases of the run, in suite order. A run has as many of these events as it
 	// needs. Cases is set.
 	EventPlanned EventType = "planned"
-	// EventRunResumed means that a later process continues the run.
+	// EventRunResumed means that a later process continues the run. If Repeat is set, the process
+	// raises the planned repetitions of each case to at least this number.
 	EventRunResumed EventType = "run-resumed"
 	// EventSessionStarted means that a session is about to begin. For an agent, the event is in the
 	// log before the agent starts, with Marker set. For other runners it is only emitted, for live
@@ -49,8 +50,9 @@ type Event struct {
 	// Marker identifies the processes of a session; see [MarkerEnv].
 	Marker string `json:"marker,omitempty" redact:"-"`
 
-	Info  *RunInfo   `json:"info,omitempty"`
-	Cases []CaseInfo `json:"cases,omitempty"`
+	Info   *RunInfo   `json:"info,omitempty"`
+	Repeat int        `json:"repeat,omitempty"`
+	Cases  []CaseInfo `json:"cases,omitempty"`
 	// Report is the record of the session. On disk, Blob replaces a large one: the name of a file
 	// beside the log.
 	Report    *SessionReport   `json:"report,omitempty"`
@@ -60,6 +62,9 @@ type Event struct {
 	Result    *ExecutionResult `json:"result,omitempty"`
 	Note      *Note            `json:"note,omitempty"`
 	End       *RunEnd          `json:"end,omitempty"`
+	// Decision is the state of the question of a run until a decision, in execution-finished and
+	// run-finished.
+	Decision *Decision `json:"decision,omitempty"`
 }
 
 // RunInfo describes the plan of a run and the versions that made it.
@@ -241,6 +246,8 @@ const (
 	// StopUnmetered means that the usage of sessions is not reported, so that the budget cannot be
 	// enforced.
 	StopUnmetered StopReason = "unmetered"
+	// StopDecided means that the question of the run was decided before each case had a result.
+	StopDecided StopReason = "decided"
 )
 
 // RunEnd describes how one process left the run.

@@ -1,6 +1,7 @@
 package plumb
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"strings"
@@ -23,6 +24,8 @@ type Run struct {
 	Notes      []Note
 	// End is set when the run has ended, or when one process has ended its work on the run.
 	End *RunEnd
+	// Decision is the state of the question of a run until a decision; nil for every other run.
+	Decision *Decision
 	// ActiveMs is the time that processes have worked on the run, including earlier processes.
 	ActiveMs int64
 
@@ -31,6 +34,9 @@ type Run struct {
 	classes map[FailureClass]*FailureClass
 	words   map[string]string
 	resumed time.Time
+	// raised is the number to which a later process raised the planned repetitions of all cases; 0
+	// if none did.
+	raised int
 }
 
 // ExecutionState is the progress of an execution.
@@ -144,6 +150,9 @@ func (r *Run) Apply(ev Event) error {
 	if ev.At.After(r.EndedAt) {
 		r.EndedAt = ev.At
 	}
+	if ev.Decision != nil {
+		r.Decision = ev.Decision
+	}
 	switch ev.Type {
 	case EventRunStarted:
 		if ev.Info == nil {
@@ -170,10 +179,14 @@ func (r *Run) Apply(ev Event) error {
 				r.Executions[i].State = ExecutionPlanned
 			}
 		}
+		r.raise(ev.Repeat)
 	case EventPlanned:
 		for _, c := range ev.Cases {
 			if _, ok := r.cases[c.ID]; ok {
 				return fmt.Errorf("case %q is planned twice", c.ID)
+			}
+			if r.raised > 0 {
+				c.Repeat = max(c.Repeat, r.raised)
 			}
 			r.cases[c.ID] = len(r.Cases)
 			r.Cases = append(r.Cases, c)
@@ -195,7 +208,12 @@ func (r *Run) Apply(ev Event) error {
 			return err
 		}
 		if ev.Type == EventExecutionFinished {
-			return r.finish(e, ev.Result)
+			if err := r.finish(e, ev.Result); err != nil || ev.Decision == nil {
+				return err
+			}
+			c := r.cases[ev.Case] // its plan is what was made
+			r.Cases[c].Repeat = max(r.Cases[c].Repeat, ev.Result.Passed+ev.Result.Failed+ev.Result.Errored)
+			return nil
 		}
 		if e.State == ExecutionPlanned {
 			e.State = ExecutionRunning
@@ -203,6 +221,29 @@ func (r *Run) Apply(ev Event) error {
 		}
 	}
 	return nil
+}
+
+// raise raises the planned repetitions of each case to at least n. The executions of the raised
+// cases are planned again; their sessions so far count when they finish.
+func (r *Run) raise(n int) {
+	if n <= r.raised {
+		return
+	}
+	runners, was := len(r.Info.Runners), max(1, r.Info.Repeat)
+	r.raised, r.Info.Repeat = n, max(n, was)
+	for i := range r.Cases {
+		if c := &r.Cases[i]; cmp.Or(c.Repeat, was) < n {
+			c.Repeat = n
+		} else {
+			continue
+		}
+		for x := i * runners; x < (i+1)*runners; x++ {
+			if r.Executions[x].State == ExecutionDone {
+				r.count(&r.Executions[x], -1)
+			}
+			r.Executions[x] = Execution{}
+		}
+	}
 }
 
 // Index returns the index in Executions of one case on one runner, by their ids.

@@ -49,8 +49,10 @@ type SessionReport struct {
 	Requests int `json:"requests,omitempty"`
 	// CostUSD is nil if no price is known.
 	CostUSD *float64 `json:"costUsd,omitempty"`
-	// Cached means that the answer came from the local cache, and cost nothing now.
-	Cached bool `json:"cached,omitempty"`
+	// Cached means that the answer came from the local cache or, if TakenFrom is set, from the run
+	// with this id, and cost nothing now.
+	Cached    bool   `json:"cached,omitempty"`
+	TakenFrom string `json:"takenFrom,omitempty" redact:"-"`
 	// Recorded means that the answer is a replay of an earlier session.
 	Recorded bool `json:"recorded,omitempty"`
 

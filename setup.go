@@ -1,11 +1,11 @@
 package plumb
 
-// ScoringVersion is the version of the meaning of the checks. It is raised when the same session can
-// get another verdict, so that runs with different versions are not compared by accident.
+// ScoringVersion is the version of the meaning of the checks. It is raised when the same session
+// can get another verdict, so that runs with different versions are not compared by accident.
 const ScoringVersion = 1
 
-// Setup records what a run was made with, as far as the other fields of [RunInfo] do not say it: what
-// must be equal in two runs, so that a difference between their results has one cause. Runs of
+// Setup records what a run was made with, as far as the other fields of [RunInfo] do not say it:
+// what must be equal in two runs, so that a difference between their results has one cause. Runs of
 // earlier versions have none.
 //
 // A hash is the beginning of a SHA-256 in hex digits. No hash covers a secret.

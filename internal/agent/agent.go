@@ -62,6 +62,7 @@ type Shared struct {
 
 // Runner runs one agent CLI. It implements [plumb.Explainer].
 type Runner struct {
+	without Withheld
 	info    plumb.RunnerInfo
 	cfg     plumb.AgentConfig
 	spec    spec.Spec
@@ -117,7 +118,13 @@ func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
 	if agent.Skills, err = skillDirs(agent.Skills, env.Dir); err != nil {
 		return nil, err
 	}
+	without, err := ParseWithheld(agent.Without)
+	if err != nil {
+		return nil, err
+	}
+	agent.Skills, agent.MCPServers = without.skills(agent.Skills), without.servers(agent.MCPServers)
 	r := &Runner{
+		without: without,
 		info: plumb.RunnerInfo{
 			ID: id, PathKey: plumb.PathKey(id), Kind: plumb.RunnerAgent,
 			Agent:   plumb.AgentInfo{Type: agent.Type, Model: agent.Model},
@@ -182,7 +189,7 @@ func (r *Runner) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepo
 	defer r.leave()
 	return r.session(ctx, task{
 		prompt: plumb.PromptText(req.Messages), workspace: req.Workspace, artifacts: req.ArtifactDir,
-		marker: req.Marker, maxSteps: req.MaxSteps, skills: req.Skills, timeout: r.timeout,
+		marker: req.Marker, maxSteps: req.MaxSteps, skills: r.without.skills(req.Skills), timeout: r.timeout,
 	})
 }
 

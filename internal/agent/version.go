@@ -22,6 +22,12 @@ import (
 // versionLimit is the time limit for printing the version.
 const versionLimit = 15 * time.Second
 
+// Version returns the version of the agent; "" if it is unknown.
+func (r *Runner) Version(ctx context.Context) string {
+	version, _ := r.version(ctx) // an error means that it is unknown
+	return version
+}
+
 // version runs the agent's program to get its version, once for each state of the file. "" means
 // that it is unknown.
 func (r *Runner) version(ctx context.Context) (string, error) {

@@ -179,7 +179,12 @@ func squares(values []float64, m float64) float64 {
 	for i, v := range values {
 		s[i] = (v - m) * (v - m)
 	}
-	return total(s)
+	slices.Sort(s) // as total does, but without a copy
+	sum := 0.0
+	for _, v := range s {
+		sum += v
+	}
+	return sum
 }
 
 // meanVariance returns the mean and the sample variance with divisor n - 1, which is NaN for fewer

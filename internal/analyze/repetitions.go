@@ -163,8 +163,8 @@ func (r *Repetitions) All() (all AtK, ok bool) {
 // Alike reports whether cases of one category are so alike that reports say it.
 func (r *Repetitions) Alike() bool { return r.Rate.OK && r.DesignEffect > noticeable }
 
-// sampled is the measured repetitions of several executions.
-type sampled struct {
+// caseCounts is the measured repetitions of several executions.
+type caseCounts struct {
 	counts     []Count
 	rates      []float64
 	clusters   []int // the case of each execution, because runners share cases; nil for one runner
@@ -186,7 +186,7 @@ func (r Rate) Repetitions(run *plumb.Run) Repetitions {
 	if !out.Repeated {
 		return out
 	}
-	var s sampled
+	var s caseCounts
 	counts := map[Count]int{}
 	for _, at := range r.Executions {
 		i := int(at)
@@ -227,7 +227,7 @@ func (r Rate) oneRunner(run *plumb.Run) bool {
 	return !slices.ContainsFunc(r.Executions, func(i int32) bool { return i%n != r.Executions[0]%n })
 }
 
-func (s *sampled) add(n Count, c int, category string) {
+func (s *caseCounts) add(n Count, c int, category string) {
 	s.counts = append(s.counts, n)
 	s.rates = append(s.rates, float64(n.Passed)/float64(n.Measured))
 	s.clusters = append(s.clusters, c)
@@ -237,7 +237,7 @@ func (s *sampled) add(n Count, c int, category string) {
 
 // fill computes the rates of out. grouped is set when categories group the executions: they do not
 // when a case has several executions.
-func (s *sampled) fill(out *Repetitions, grouped bool) {
+func (s *caseCounts) fill(out *Repetitions, grouped bool) {
 	out.Rate = bounded(ClusteredWilson(s.rates, s.measured, s.clusters, confidence))
 	if grouped {
 		var groups table[[]float64]
@@ -259,7 +259,7 @@ func (s *sampled) fill(out *Repetitions, grouped bool) {
 }
 
 // mean returns the mean of a value of the cases that have it, with the clustered interval.
-func (s *sampled) mean(of func(Count) (float64, bool)) (cases int, e Estimate) {
+func (s *caseCounts) mean(of func(Count) (float64, bool)) (cases int, e Estimate) {
 	var values []float64
 	repetitions := 0
 	var clusters []int
@@ -289,7 +289,7 @@ func bounded(e Estimate) Estimate {
 
 // ks returns the k of pass@k and pass^k: some small ones, the smallest number of measured
 // repetitions of a case, and the largest.
-func (s *sampled) ks() []int {
+func (s *caseCounts) ks() []int {
 	least, most := s.counts[0].Measured, s.counts[0].Measured
 	for _, n := range s.counts {
 		least, most = min(least, n.Measured), max(most, n.Measured)

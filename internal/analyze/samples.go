@@ -19,18 +19,20 @@ type Sample struct {
 	// Cached means that the answer came from the cache or from a replay, so that its cost and
 	// latency say nothing about this run.
 	Cached bool
-	// Green means that the status of the sample leaves the suite green: a pass, or a failure that the
-	// case expects.
+	// Green means that the status of the sample leaves the suite green: a pass, or a failure that
+	// the case expects.
 	Green   bool
 	Outcome plumb.Outcome
 	// Class is the id of the failure class; "" without a failure.
 	Class string
 	// Score is NaN if the sample was not measured.
 	Score float64
-	// Tokens is the total without tokens from a prompt cache. InputTokens and OutputTokens are gross.
+	// Tokens is the total without tokens from a prompt cache. InputTokens and OutputTokens are
+	// gross.
 	Tokens, InputTokens, OutputTokens float64
 	// CostUSD is the cost of the session without its judging. LatencyMs is the time of the answered
-	// request or, if that is not known, of the whole session. Steps is NaN if no steps were counted.
+	// request or, if that is not known, of the whole session. Steps is NaN if no steps were
+	// counted.
 	CostUSD, LatencyMs, Steps float64
 	// Answer is equal for two samples that hold the same recorded answer; 0 means that the sample
 	// cannot be the same as another one.

@@ -9,8 +9,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// sampled folds events of one case on one runner.
-func sampled(t *testing.T, events ...plumb.Event) *Samples {
+// collect folds events of one case on one runner.
+func collect(t *testing.T, events ...plumb.Event) *Samples {
 	t.Helper()
 	run, s := &plumb.Run{}, &Samples{}
 	all := append([]plumb.Event{
@@ -43,13 +43,14 @@ func judged(repetition, session int, o plumb.Outcome, score float64) plumb.Event
 	return plumb.Event{Type: plumb.EventSessionJudged, Repetition: repetition, Session: session, Judgement: j}
 }
 
-// TestSamplesOfRetries: the last session of a repetition decides, in whatever order repetitions end.
+// TestSamplesOfRetries: the last session of a repetition decides, in whatever order repetitions
+// end.
 func TestSamplesOfRetries(t *testing.T) {
 	t.Parallel()
 	report := func(tokens int64) *plumb.SessionReport {
 		return &plumb.SessionReport{Usage: plumb.Usage{TotalTokens: &tokens}, SessionID: "s", DurationMs: 5}
 	}
-	s := sampled(t,
+	s := collect(t,
 		finished(2, 1, report(1)), finished(1, 1, report(2)), judged(2, 1, plumb.OutcomeFail, 0),
 		judged(1, 1, plumb.OutcomePass, 1), finished(2, 2, report(3)), judged(2, 2, plumb.OutcomePass, 0.5),
 		finished(3, 1, nil), judged(3, 1, plumb.OutcomeError, 0), finished(4, 1, report(4)),
@@ -79,7 +80,7 @@ func TestSamplesOfRetries(t *testing.T) {
 // TestSamplesOfFigures: what was not reported is NaN, and the cache and replays are marked.
 func TestSamplesOfFigures(t *testing.T) {
 	t.Parallel()
-	x := sampled(t, finished(1, 1, &plumb.SessionReport{})).Of(0)[0]
+	x := collect(t, finished(1, 1, &plumb.SessionReport{})).Of(0)[0]
 	for name, v := range map[string]float64{
 		"score": x.Score, "tokens": x.Tokens, "in": x.InputTokens, "out": x.OutputTokens, "cost": x.CostUSD,
 		"latency": x.LatencyMs, "steps": x.Steps,
@@ -96,20 +97,21 @@ func TestSamplesOfFigures(t *testing.T) {
 		Usage:   plumb.Usage{InputTokens: new(int64(7)), OutputTokens: new(int64(3)), TotalTokens: new(int64(9))},
 		CostUSD: new(0.5), LatencyMs: 20, DurationMs: 40, Steps: 2, StartedAt: &started, FinalOutput: "x",
 	}
-	x = sampled(t, finished(1, 1, &full)).Of(0)[0]
-	if x.InputTokens != 7 || x.OutputTokens != 3 || x.Tokens != 9 || x.CostUSD != 0.5 || x.LatencyMs != 20 || x.Steps != 2 {
+	x = collect(t, finished(1, 1, &full)).Of(0)[0]
+	if x.InputTokens != 7 || x.OutputTokens != 3 || x.Tokens != 9 || x.CostUSD != 0.5 || x.LatencyMs != 20 ||
+		x.Steps != 2 {
 		t.Errorf("%+v", x)
 	}
 	replayed, cached := full, full
 	replayed.Recorded, cached.Cached = true, true
 	for _, r := range []plumb.SessionReport{replayed, cached} {
-		if y := sampled(t, finished(1, 1, &r)).Of(0)[0]; !y.Cached || y.Answer != x.Answer || y.Answer == 0 {
+		if y := collect(t, finished(1, 1, &r)).Of(0)[0]; !y.Cached || y.Answer != x.Answer || y.Answer == 0 {
 			t.Errorf("%+v", y)
 		}
 	}
 	later := started.Add(time.Second)
 	full.StartedAt = &later
-	if y := sampled(t, finished(1, 1, &full)).Of(0)[0]; y.Answer == x.Answer {
+	if y := collect(t, finished(1, 1, &full)).Of(0)[0]; y.Answer == x.Answer {
 		t.Error("another session has the same answer")
 	}
 }
@@ -119,10 +121,13 @@ func TestObserved(t *testing.T) {
 	r := func(version string) *plumb.SessionReport {
 		return &plumb.SessionReport{
 			AgentVersion: version, Model: "m", Effective: plumb.Parameters{Temperature: new(1.0)},
-			Offered: []plumb.Offer{{Kind: plumb.OfferSkill, Name: "x", Undeclared: true}, {Kind: plumb.OfferSkill, Name: "y"}},
+			Offered: []plumb.Offer{
+				{Kind: plumb.OfferSkill, Name: "x", Undeclared: true},
+				{Kind: plumb.OfferSkill, Name: "y"},
+			},
 		}
 	}
-	s := sampled(t, finished(1, 1, r("1")), finished(2, 1, r("2")), finished(3, 1, r("1")))
+	s := collect(t, finished(1, 1, r("1")), finished(2, 1, r("2")), finished(3, 1, r("1")))
 	o := s.Observed(0)
 	if len(o.AgentVersions) != 2 || len(o.Models) != 1 || o.Parameters[0] != `{"temperature":1}` ||
 		len(o.Undeclared) != 1 || o.Undeclared[0] != "skill x" {

@@ -25,7 +25,8 @@ func baselineCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "baseline",
 		Short: "Keep the results of runs in the repository, to compare later runs with them",
-		Long: `Keep the results of runs under a name in ` + compare.BaselinesDir + `, beside the config, to compare later runs with them.
+		Long: `Keep the results of runs under a name in plumb.baselines, beside the config, to compare later runs with
+them.
 
 A baseline is a file of JSON lines for version control: what the runs were made with, and for each case and runner
 at most the last 20 repetitions with outcome, score, tokens, cost and latency. It holds no prompts and no outputs.`,
@@ -35,8 +36,8 @@ at most the last 20 repetitions with outcome, score, tokens, cost and latency. I
 	set := &cobra.Command{
 		Use:   "set NAME RUN...",
 		Short: "Add runs to a baseline, or make it",
-		Long: `Add runs to a baseline, or make it. RUN is the same as for plumb compare. Several runs make a history, which tells
-a case that broke from one that is flaky.
+		Long: `Add runs to a baseline, or make it. RUN is the same as for plumb compare. Several runs make a history,
+which tells a case that broke from one that is flaky.
 
 The runs must be made with the same configuration. If that differs from the baseline's, the baseline starts over, and so
 does a case whose prompt or checks were changed. A case that a complete run does not have is removed.`,

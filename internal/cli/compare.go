@@ -97,13 +97,13 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	o.Compare = c.again(baseRef, candRef, p.Flags)
-	result, err := p.Compare(m, o)
-	if err == nil && c.confirm {
-		if o.Confirmed, err = c.fresh(ctx, m, result.Comparison); err == nil {
-			result, err = p.Compare(m, o)
+	o.Flags, o.Compare = p.Flags, c.again(baseRef, candRef, p.Flags)
+	if c.confirm {
+		if o.Confirmed, err = c.fresh(ctx, m, compare.Analyze(m, o)); err != nil {
+			return err
 		}
 	}
+	result, err := p.Compare(m, o)
 	if err != nil {
 		return err
 	}

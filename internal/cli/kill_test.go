@@ -157,6 +157,91 @@ func TestKilledRunsLoseNothing(t *testing.T) {
 	t.Logf("%d runs, %d kills, in %d runs requests in flight were lost and made again", runs, kills, killed)
 }
 
+// TestKilledRaiseLosesNothing raises the repetitions of a finished run, kills plumb with SIGKILL at
+// random moments, and resumes without --repeat. The log has the raised number from the first moment
+// on, so that the result is that of a run that planned it from the start.
+func TestKilledRaiseLosesNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it is long, and made whole elsewhere")
+	}
+	t.Parallel()
+	runs := 3
+	if os.Getenv("PLUMB_CI") != "" {
+		runs = 30
+	}
+	w := newWorld(t)
+	suite, answers := mixedSuite(20)
+	w.serve(fakemodel.Options{Answers: answers, Latency: 25 * time.Millisecond, LatencyJitter: 10 * time.Millisecond})
+	w.write("suite.jsonl", suite)
+	args := []string{"run", "suite.jsonl", "--model", "openai:gpt-4o", "--parallel", "4", "--json"}
+	w.must(1, append(args, "--repeat", "4")...)
+	undisturbed := summary(t, w.runDir())
+
+	random := rand.New(rand.NewPCG(3, 4))
+	kills := 0
+	for n := range runs {
+		root := filepath.Join(t.TempDir(), "out")
+		w.must(1, append(args, "--repeat", "2", "--output-dir", root)...)
+		ids, err := run.List(filepath.Join(root, "runs"))
+		if err != nil || len(ids) != 1 {
+			t.Fatalf("%v, %v", ids, err)
+		}
+		dir := filepath.Join(root, "runs", ids[0])
+		raised, ended := false, false
+		for range 40 {
+			resume := []string{"resume", "--output-dir", root, "--json"}
+			if !raised {
+				resume = append(resume, "--repeat", "4")
+			}
+			ended = w.killedAfter(time.Duration(40+random.Int64N(200))*time.Millisecond, resume...)
+			log, err := os.ReadFile(filepath.Join(dir, run.EventsFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if raised = strings.Contains(string(log), `"repeat":4`); ended {
+				break
+			}
+			kills++
+		}
+		if !ended {
+			w.must(1, "resume", "--output-dir", root, "--json")
+		}
+		if diff := cmp.Diff(undisturbed, summary(t, dir)); diff != "" {
+			t.Fatalf("run %d (-undisturbed +killed):\n%s", n, diff)
+		}
+		if sessions := finishedSessions(t, dir); sessions != 80 {
+			t.Errorf("run %d: the log has %d sessions, want each of the 80 once", n, sessions)
+		}
+		spec, err := os.ReadFile(filepath.Join(dir, run.SpecFile))
+		if err != nil || !strings.Contains(string(spec), `"repeat": 4`) {
+			t.Errorf("run %d: run.json does not have the raised number: %v", n, err)
+		}
+	}
+	if kills == 0 {
+		t.Error("no run was killed in the middle; the test does not test what it says")
+	}
+	t.Logf("%d runs, %d kills", runs, kills)
+}
+
+// finishedSessions counts the finished sessions of a log, and reports those that are there twice.
+func finishedSessions(t *testing.T, dir string) int {
+	t.Helper()
+	seen := map[string]bool{}
+	if err := run.Read(dir, func(ev plumb.Event) error {
+		if ev.Type == plumb.EventSessionFinished {
+			key := fmt.Sprint(ev.Case, " ", ev.Repetition, " ", ev.Session)
+			if seen[key] {
+				t.Errorf("%s is in the log twice", key)
+			}
+			seen[key] = true
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return len(seen)
+}
+
 // killedAfter runs plumb as a process and kills it after a while; it returns whether the process
 // ended by itself.
 func (w *world) killedAfter(patience time.Duration, args ...string) (ended bool) {

@@ -1,14 +1,175 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 )
+
+// planCmd is plumb plan. It has the settings of plumb run, except for those about reports.
+type planCmd struct {
+	runCmd
+	detect string
+}
+
+func planCommand(a *app) *cobra.Command {
+	c := &planCmd{runCmd: runCmd{app: a, settings: newSettings()}}
+	cmd := &cobra.Command{
+		Use:   "plan [SUITE...]",
+		Short: "Show what a run would cost and what a comparison could find, and spend nothing",
+		Long: `Show what a run would do and use: sessions, tokens, cost and time. It makes no request.
+
+With --detect, show which differences a comparison of two runs of the suite can find, by the number of repetitions, with
+the sessions, tokens, cost and time of each run: 5pp is a difference of 5 percentage points in the pass rate, and
+tokens=10% one of 10 % in the tokens of a session. How much repetitions of a case vary comes from earlier runs of the
+suite with the same runner configuration; plumb aa SUITE makes one.`,
+		Example: `  plumb plan suite.jsonl --model gpt-5 --repeat 3
+  plumb plan suite.jsonl --model gpt-5 --detect 5pp
+  plumb plan suite.jsonl --model gpt-5 --detect tokens=10%`,
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), cmd, args) },
+	}
+	cmd.Flags().SortFlags = false
+	cmd.SetUsageFunc(groupedUsage)
+	c.register(cmd, func(s *config.Setting) string {
+		switch s.Flag {
+		case "plan", "report", "output":
+			return ""
+		default:
+			return s.Help
+		}
+	})
+	cmd.Flags().StringVar(&c.detect, "detect", "", "`difference` to find, such as 5pp or tokens=10%")
+	return cmd
+}
+
+func (c *planCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) error {
+	var wanted job.Difference
+	if cmd.Flags().Changed("detect") {
+		var err error
+		if wanted, err = job.ParseDifference(c.detect); err != nil {
+			return err
+		}
+	}
+	c.want.Plan = true
+	_, jobs, err := c.prepare(ctx, cmd, suites)
+	for _, j := range jobs {
+		defer j.Close()
+	}
+	if err != nil {
+		return err
+	}
+	if wanted.Metric == "" {
+		return c.showPlans(jobs)
+	}
+	var plans []job.DetectPlan
+	for _, j := range jobs {
+		pl, err := j.Detect(wanted)
+		if err != nil {
+			return err
+		}
+		plans = append(plans, pl)
+	}
+	if c.json {
+		return c.print(plans)
+	}
+	for i := range plans {
+		if i > 0 {
+			fmt.Fprintln(c.Stdout)
+		}
+		if err := c.showDetection(&plans[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showDetection prints what a comparison can find.
+func (c *planCmd) showDetection(pl *job.DetectPlan) error {
+	fmt.Fprintf(c.Stdout, "Plan for %s (%s): a comparison that finds a difference of %s\n", c.clean(pl.Suite),
+		shortHash(pl.SuiteHash), pl.Detect)
+	fmt.Fprintf(c.Stdout, "  %s, with the same number of repetitions on both sides; found in %.0f %% of comparisons "+
+		"with a two-sided test at level %g\n", plural(pl.Cases, "case"), 100*pl.Power, pl.Alpha)
+	known := true
+	for i := range pl.Runners {
+		r := &pl.Runners[i]
+		known = known && r.UsageKnown
+		fmt.Fprintf(c.Stdout, "\n  %s: %s\n", c.clean(r.Runner), variationWords(r.Variations))
+		w := report.NewColumns(c.Stdout)
+		fmt.Fprint(w, "  REPEATS\tSESSIONS\tTOKENS\tCOST\tTIME")
+		for range r.Variations {
+			fmt.Fprint(w, "\tDETECTABLE\tCASES NEEDED")
+		}
+		fmt.Fprintln(w)
+		for k := range r.Rows {
+			row := &r.Rows[k]
+			fmt.Fprintf(w, "  %d\t%d\t%d\t%s\t%v", row.Repeats, row.Sessions, row.Tokens, dollars(row.CostUSD),
+				row.Duration().Round(time.Second))
+			for v := range r.Variations {
+				fmt.Fprintf(w, "\t%s\t%d", detectable(pl.Detect.Metric, row.Detectable[v]), row.CasesNeeded[v])
+			}
+			fmt.Fprintln(w)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		for _, v := range r.Variations {
+			fmt.Fprintf(c.Stdout, "  %s: %s.\n", pl.Detect, neededWords(v, pl.Cases))
+		}
+	}
+	fmt.Fprintln(c.Stdout, "\n  Sessions, tokens, cost and time are those of one side. A comparison needs both, "+
+		"unless one exists. Nothing was spent.")
+	if !known {
+		fmt.Fprintf(c.Stdout, "  Tokens, cost and time are estimates (plumb run --plan), with prices of %s.\n", pl.PricesDate)
+	}
+	return nil
+}
+
+// detectable renders the smallest difference that can be found.
+func detectable(metric string, difference *float64) string {
+	if metric == job.MetricTokens {
+		return rounded(difference, math.Ceil, " %")
+	}
+	return points(difference)
+}
+
+// variationWords says how much repetitions vary, and how that is known.
+func variationWords(all []job.Variation) string {
+	v := all[0]
+	switch {
+	case v.Assumed:
+		return fmt.Sprintf("assumed, no earlier run repeats these cases: a variance of %g (coin flips; the first two columns) "+
+			"and of %g (most cases nearly always pass or fail). plumb aa SUITE measures it",
+			all[0].Variance, all[1].Variance)
+	case v.Steady:
+		return fmt.Sprintf("no repetition differed (%s, %s); the plan assumes that one does", plural(v.Cases, "case"),
+			plural(v.Runs, "run"))
+	default:
+		return fmt.Sprintf("variance of a repetition within a case %.3g (%s, %s)", v.Variance, plural(v.Cases, "case"),
+			plural(v.Runs, "run"))
+	}
+}
+
+// neededWords says how many repetitions show the difference.
+func neededWords(v job.Variation, cases int) string {
+	const most = 100
+	words := fmt.Sprintf("%s of each of these %s", plural(v.RepeatsNeeded, "repetition"), plural(cases, "case"))
+	if v.RepeatsNeeded > most {
+		words = fmt.Sprintf("more than %d repetitions: the suite has too few cases", most)
+	}
+	if v.Assumed {
+		words += fmt.Sprintf(", if the variance is %g", v.Variance)
+	}
+	return words
+}
 
 // showPlans prints what the jobs would do.
 func (a *app) showPlans(jobs []*job.Job) error {
@@ -24,8 +185,12 @@ func (a *app) showPlans(jobs []*job.Job) error {
 			fmt.Fprintln(a.Stdout)
 		}
 		fmt.Fprintf(a.Stdout, "Plan for %s (%s)\n", pl.Suite, shortHash(pl.SuiteHash))
+		sessions := plural(pl.Sessions, "session")
+		if pl.AtMost {
+			sessions = "at most " + sessions
+		}
 		fmt.Fprintf(a.Stdout, "  %d of %s on %s: %s, %s, %d at a time\n", pl.Cases, plural(pl.SuiteCases, "case"),
-			plural(len(pl.Runners), "runner"), plural(pl.Sessions, "session"), pl.Schedule, pl.Parallel)
+			plural(len(pl.Runners), "runner"), sessions, pl.Schedule, pl.Parallel)
 		if pl.JudgeRequests > 0 {
 			fmt.Fprintf(a.Stdout, "  %s from the judge: %s\n", plural(pl.JudgeRequests, "answer"), pl.Judge)
 		}

@@ -21,8 +21,9 @@ func resumeCommand(a *app) *cobra.Command {
 	c := &resumeCmd{app: a, settings: newSettings()}
 	cmd := &cobra.Command{
 		Use:   "resume [RUN]",
-		Short: "Finish a run that was interrupted",
+		Short: "Finish a run that was interrupted, or add repetitions to a run",
 		Long: `Finish a run that was interrupted, killed, or stopped by a budget. Finished sessions are kept and not repeated.
+With --repeat, also make more samples of each case, in a finished run too.
 RUN is the id of a run, the beginning or end of its id, or a directory; without it, the last run.
 
 The run.json of a run names programs and servers. If the run is not in this project's directory of runs, plumb lists
@@ -30,6 +31,7 @@ them, and starts them only with --trust.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), cmd.Flags(), first(args)) },
 	}
+	c.want.Repeat = 0 // as in the run
 	c.register(cmd, func(s *config.Setting) string { return s.Resume })
 	cmd.Flags().BoolVar(&c.retryErrors, "retry-errors", false, "also repeat what could not be measured")
 	cmd.Flags().BoolVar(&c.trust, "trust", false, trustHelp)
@@ -45,7 +47,7 @@ func (c *resumeCmd) run(ctx context.Context, flags *pflag.FlagSet, ref string) e
 		return err
 	}
 	j, err := c.adoptJob(job.Resume(ctx, p, ref, job.ResumeOptions{
-		RetryErrors: c.retryErrors, Trust: job.Trust{Given: c.trust, Command: "resume"},
+		RetryErrors: c.retryErrors, Repeat: c.want.Repeat, Trust: job.Trust{Given: c.trust, Command: "resume"},
 		Change: func(s *job.Spec) { c.setRecorded(flags, &s.Settings) },
 	}))
 	if err != nil {

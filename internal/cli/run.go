@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
@@ -67,34 +68,7 @@ func (c *runCmd) checkNewRunners(flags *pflag.FlagSet) error {
 }
 
 func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) error {
-	p, err := c.openFor(ctx, c.projectFlags(), first(suites))
-	if err != nil {
-		return err
-	}
-	flags := cmd.Flags()
-	if flags.Changed("command") && p.Config.Dir != c.Dir {
-		c.commandDir = c.Dir
-	}
-	if err := c.check(flags); err != nil {
-		return err
-	}
-	c.want.Copy(&p.Config.Run, func(s *config.Setting) bool { return s.IsSet() && !changed(flags, s) })
-	if err := c.checkNewRunners(flags); err != nil {
-		return err
-	}
-	if len(suites) == 0 && c.want.Tier == "" {
-		for _, s := range p.Config.Suites {
-			suites = append(suites, suiteRef(p, s))
-		}
-	}
-	if len(suites) == 0 {
-		if c.want.Tier == "" {
-			return plumb.WithHint(errors.New("no suite given"),
-				"plumb run suite.jsonl; or plumb run --tier cheap for the published suite; or set suites in plumb.yaml")
-		}
-		suites = []string{""}
-	}
-	jobs, err := c.prepareAll(ctx, p, suites)
+	p, jobs, err := c.prepare(ctx, cmd, suites)
 	for _, j := range jobs {
 		defer j.Close()
 	}
@@ -105,6 +79,43 @@ func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) e
 		return c.showPlans(jobs)
 	}
 	return c.performAll(ctx, p, jobs)
+}
+
+// prepare opens the project and prepares the runs of the suites. The caller closes the jobs, also on
+// an error.
+func (c *runCmd) prepare(ctx context.Context, cmd *cobra.Command, suites []string) (*job.Project, []*job.Job, error) {
+	p, err := c.openFor(ctx, c.projectFlags(), first(suites))
+	if err != nil {
+		return nil, nil, err
+	}
+	flags := cmd.Flags()
+	if flags.Changed("command") && p.Config.Dir != c.Dir {
+		c.commandDir = c.Dir
+	}
+	if err := c.check(flags); err != nil {
+		return nil, nil, err
+	}
+	c.want.Copy(&p.Config.Run, func(s *config.Setting) bool { return s.IsSet() && !changed(flags, s) })
+	if c.want.UntilDecided && !flags.Changed("repeat") {
+		c.want.Repeat = compare.DecideRepeat
+	}
+	if err := c.checkNewRunners(flags); err != nil {
+		return nil, nil, err
+	}
+	if len(suites) == 0 && c.want.Tier == "" {
+		for _, s := range p.Config.Suites {
+			suites = append(suites, suiteRef(p, s))
+		}
+	}
+	if len(suites) == 0 {
+		if c.want.Tier == "" {
+			return nil, nil, plumb.WithHint(errors.New("no suite given"),
+				"plumb run suite.jsonl; or plumb run --tier cheap for the published suite; or set suites in plumb.yaml")
+		}
+		suites = []string{""}
+	}
+	jobs, err := c.prepareAll(ctx, p, suites)
+	return p, jobs, err
 }
 
 // suiteRef returns a suite of the config in the form that [job.Project.Read] expects: a path from
@@ -193,6 +204,17 @@ func worse(a, b int) bool {
 
 // perform performs a job, and returns the exit code.
 func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports []string) (code int, err error) {
+	result, code, err := a.performed(ctx, p, j, reports)
+	if err == nil && result != nil && code < exitInterrupted {
+		err = a.showLifts(j, result, p.Flags)
+	}
+	return code, err
+}
+
+// performed is perform, and also returns what the job left. It is nil if the run could not begin.
+func (a *app) performed(
+	ctx context.Context, p *job.Project, j *job.Job, reports []string,
+) (_ *job.Result, code int, err error) {
 	if a.json {
 		reports = append([]string{report.JSONSummary}, reports...)
 	}
@@ -200,22 +222,37 @@ func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports [
 	result, err := j.Perform(ctx, job.Options{Reports: reports, Watch: w.watch})
 	switch {
 	case result == nil:
-		return 0, err
+		return nil, 0, err
 	case err != nil:
 		a.complain(err)
 		fmt.Fprintf(a.Stderr, "  Results so far are in %s. To continue: %s\n", a.shown(result.Dir),
 			strings.TrimSpace("plumb resume "+result.ID+" "+p.Flags))
-		return exitNotMeasured, nil
+		return result, exitNotMeasured, nil
 	case w.first != nil:
-		return w.code(), nil
+		return result, w.code(), nil
+	}
+	if d := result.Run.Decision; d != nil {
+		return result, decisionCode(d), nil
 	}
 	switch t := result.Run.Totals; {
 	case analyze.NotOK(result.Run):
-		return exitFailed, nil
+		return result, exitFailed, nil
 	case t.Errored > 0 || t.Finished < t.Planned:
-		return exitNotMeasured, nil
+		return result, exitNotMeasured, nil
 	default:
-		return exitOK, nil
+		return result, exitOK, nil
+	}
+}
+
+// decisionCode returns the exit code of a run until a decision: that of plumb compare.
+func decisionCode(d *plumb.Decision) int {
+	switch d.Conclusion {
+	case string(compare.Worse), string(compare.Violated):
+		return exitFailed
+	case string(compare.Better), string(compare.Equivalent), string(compare.Holds):
+		return exitOK
+	default:
+		return exitNotMeasured
 	}
 }
 

@@ -385,7 +385,9 @@ func (c *showCmd) showSession(ev plumb.Event) {
 		for _, refused := range r.Refused {
 			out("refused", refused)
 		}
-		if r.Cached {
+		if r.TakenFrom != "" {
+			out("source", "run "+r.TakenFrom)
+		} else if r.Cached {
 			out("source", "local cache")
 		}
 		if r.Recorded {

@@ -45,6 +45,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"alone":     alone,
 		"living":    living,
 		"exclusive": exclusive,
+		"records":   records,
 	}
 }
 

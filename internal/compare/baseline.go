@@ -267,7 +267,8 @@ func (f *baselineFile) readHeader(path string, line int, text []byte) error {
 	case f.Schema <= 0:
 		message = "schema is missing: the first line of a baseline describes its runs"
 	case f.Schema > baselineSchema:
-		message = fmt.Sprintf("schema: version %d is of a later Plumb; this one reads version %d", f.Schema, baselineSchema)
+		message = fmt.Sprintf("schema: version %d is of a later Plumb; this one reads version %d", f.Schema,
+			baselineSchema)
 	case len(f.Runners) == 0:
 		message = "runners is missing or empty"
 	}
@@ -373,10 +374,10 @@ func (b *baselineSample) sample(repetition int32, expectedFail bool) analyze.Sam
 	}
 }
 
-// SetBaseline adds runs to a baseline, the oldest first, and returns notes for the user. It makes the
-// baseline if there is none. Of a case with another hash, and of a run that the baseline has already,
-// it replaces the repetitions. A run that was made with something else starts the baseline over, but
-// the given runs must agree with each other.
+// SetBaseline adds runs to a baseline, the oldest first, and returns notes for the user. It makes
+// the baseline if there is none. Of a case with another hash, and of a run that the baseline has
+// already, it replaces the repetitions. A run that was made with something else starts the baseline
+// over, but the given runs must agree with each other.
 func SetBaseline(dir, name string, runs []*Side) (notes []string, err error) {
 	if err := validName(name); err != nil {
 		return nil, err

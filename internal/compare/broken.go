@@ -97,7 +97,7 @@ func caseResult(r *RunnerPair, p *Pair) CaseResult {
 		Baseline:  Count{counts.BasePassed, counts.BaseMeasured, unmeasuredOf(p.Base)},
 		Candidate: Count{counts.CandPassed, counts.CandMeasured, unmeasuredOf(p.Cand)},
 		Whole:     whole,
-		Case: p.CandCase, Runner: r.Cand, Category: p.Case.Category, Difficulty: p.Case.Difficulty, Tags: p.Case.Tags,
+		Case:      p.CandCase, Runner: r.Cand, Category: p.Case.Category, Difficulty: p.Case.Difficulty, Tags: p.Case.Tags,
 		P: missing(), AdjustedP: missing(),
 	}
 	if p.BaseCase != p.CandCase {

@@ -31,7 +31,8 @@ func newRecorded(id string, runners ...string) *recorded {
 	}
 	for _, r := range runners {
 		x.info.Runners = append(x.info.Runners, plumb.RunnerInfo{
-			ID: r, Kind: plumb.RunnerModel, Agent: plumb.AgentInfo{Type: "openai", Model: "gpt-5"}, Config: "sha256:c0ffee",
+			ID: r, Kind: plumb.RunnerModel, Agent: plumb.AgentInfo{Type: "openai", Model: "gpt-5"},
+			Config:     "sha256:c0ffee",
 			Parameters: plumb.Parameters{Temperature: new(0.0), Seed: new(int64(42))},
 		})
 		x.info.Setup.Runners = append(x.info.Setup.Runners, plumb.RunnerSetup{})
@@ -45,14 +46,14 @@ func newRecorded(id string, runners ...string) *recorded {
 	return x
 }
 
-// agent turns the runner at index i into an agent.
-func (x *recorded) agent(i int) *recorded {
-	x.info.Runners[i].Kind, x.info.Runners[i].Agent = plumb.RunnerAgent, plumb.AgentInfo{Type: "codex", Model: "gpt-5"}
-	x.info.Setup.Runners[i].Permissions = "bypass"
+// agent turns the first runner into an agent.
+func (x *recorded) agent() *recorded {
+	x.info.Runners[0].Kind, x.info.Runners[0].Agent = plumb.RunnerAgent, plumb.AgentInfo{Type: "codex", Model: "gpt-5"}
+	x.info.Setup.Runners[0].Permissions = "bypass"
 	return x
 }
 
-func (x *recorded) events(t testing.TB, each func(plumb.Event, *plumb.Run) error) *plumb.Run {
+func (x *recorded) events(t *testing.T, each func(plumb.Event, *plumb.Run) error) *plumb.Run {
 	t.Helper()
 	run := &plumb.Run{}
 	at := x.at
@@ -111,8 +112,11 @@ func (x *recorded) execution(emit func(plumb.Event), c, r int) {
 		emit(plumb.Event{
 			Type: plumb.EventSessionFinished, Case: id, Runner: runner, Repetition: n, Session: 1,
 			Report: &plumb.SessionReport{
-				SessionID: name, FinalOutput: "answer", LatencyMs: int64(100 + n), Model: x.model, AgentVersion: x.version,
-				Usage:   plumb.Usage{InputTokens: new(int64(10)), OutputTokens: new(int64(n)), TotalTokens: new(int64(10 + n))},
+				SessionID: name, FinalOutput: "answer", LatencyMs: int64(100 + n), Model: x.model,
+				AgentVersion: x.version,
+				Usage: plumb.Usage{
+					InputTokens: new(int64(10)), OutputTokens: new(int64(n)), TotalTokens: new(int64(10 + n)),
+				},
 				CostUSD: new(0.25),
 			},
 		})
@@ -127,7 +131,7 @@ func (x *recorded) execution(emit func(plumb.Event), c, r int) {
 }
 
 // side returns the run as a side.
-func (x *recorded) side(t testing.TB) *Side {
+func (x *recorded) side(t *testing.T) *Side {
 	t.Helper()
 	s := &analyze.Samples{}
 	run := x.events(t, s.Report)
@@ -166,13 +170,34 @@ func TestDifferences(t *testing.T) {
 		change func(x *recorded)
 		want   string
 	}{
-		"model":       {func(x *recorded) { x.info.Runners[0].Agent.Model = "gpt-5-mini" }, "model: model openai:gpt-5 → openai:gpt-5-mini on runner r\n"},
-		"temperature": {func(x *recorded) { x.info.Runners[0].Parameters.Temperature = new(1.0) }, "parameters: temperature 0 → 1 on runner r\n"},
-		"seed":        {func(x *recorded) { x.info.Runners[0].Parameters.Seed = nil }, "parameters: seed 42 → not set on runner r\n"},
-		"base URL":    {func(x *recorded) { x.info.Runners[0].BaseURL = "http://x" }, "model: base URL the provider's own → http://x on runner r\n"},
-		"retry":       {func(x *recorded) { x.info.Retry = 3 }, "limits: retry 1 → 3\n"},
-		"time limit":  {func(x *recorded) { x.info.Setup.TimeoutMs = 1000 }, "limits: time limit 1m0s → 1s\n"},
-		"scoring":     {func(x *recorded) { x.info.Setup.Scoring++ }, "plumb: scoring version 1 → 2\n"},
+		"model": {
+			func(x *recorded) { x.info.Runners[0].Agent.Model = "gpt-5-mini" },
+			"model: model openai:gpt-5 → openai:gpt-5-mini on runner r\n",
+		},
+		"temperature": {
+			func(x *recorded) { x.info.Runners[0].Parameters.Temperature = new(1.0) },
+			"parameters: temperature 0 → 1 on runner r\n",
+		},
+		"seed": {
+			func(x *recorded) { x.info.Runners[0].Parameters.Seed = nil },
+			"parameters: seed 42 → not set on runner r\n",
+		},
+		"base URL": {
+			func(x *recorded) { x.info.Runners[0].BaseURL = "http://x" },
+			"model: base URL the provider's own → http://x on runner r\n",
+		},
+		"retry": {
+			func(x *recorded) { x.info.Retry = 3 },
+			"limits: retry 1 → 3\n",
+		},
+		"time limit": {
+			func(x *recorded) { x.info.Setup.TimeoutMs = 1000 },
+			"limits: time limit 1m0s → 1s\n",
+		},
+		"scoring": {
+			func(x *recorded) { x.info.Setup.Scoring++ },
+			"plumb: scoring version 1 → 2\n",
+		},
 		"steps of a case": {
 			func(x *recorded) { x.cases[1].MaxSteps = 5 }, "limits: steps none → 5 in case c1\n",
 		},

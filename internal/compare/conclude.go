@@ -229,7 +229,7 @@ func (f *Figure) conclude(alpha float64, s state) (Conclusion, string) {
 	case !f.Effect.OK() || !f.P.OK():
 		return NotDecisive, "there are too few values for an interval"
 	default:
-		return NotDecisive, "the interval holds effects that matter and 0, or effects on both sides of the margin"
+		return NotDecisive, "the data agree with no effect, and with effects beyond the margin"
 	}
 }
 

@@ -134,7 +134,9 @@ func runnerFacts(info *plumb.RunInfo, i int, o analyze.Observed) []Fact {
 	var f facts
 	r := &info.Runners[i]
 	agent := r.Kind == plumb.RunnerAgent || r.Kind == plumb.RunnerReplay && o.AgentVersions != nil
-	f.add(VaryAgent, "kind", string(r.Kind), r.Kind != plumb.RunnerReplay && r.Kind != "")
+	if r.Kind != plumb.RunnerReplay { // a replay has the recorded answers of any kind
+		f.add(VaryAgent, "kind", string(r.Kind), r.Kind != "")
+	}
 	if agent {
 		f.add(VaryAgent, "agent", r.Agent.Type, true)
 		f.add(VaryModel, "model", r.Agent.Model, true)
@@ -164,8 +166,11 @@ func (f *facts) parameters(p *plumb.Parameters) {
 		name  string
 		value string
 	}{
-		{"temperature", number(p.Temperature)}, {"topP", number(p.TopP)}, {"seed", number(p.Seed)},
-		{"maxOutputTokens", number(p.MaxOutputTokens)}, {"reasoningEffort", number(p.ReasoningEffort)},
+		{"temperature", number(p.Temperature)},
+		{"topP", number(p.TopP)},
+		{"seed", number(p.Seed)},
+		{"maxOutputTokens", number(p.MaxOutputTokens)},
+		{"reasoningEffort", number(p.ReasoningEffort)},
 	} {
 		f.configured(VaryParameters, one.name, one.value, true)
 	}

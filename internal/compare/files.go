@@ -17,8 +17,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// openFile opens a result file: results.json of Plumb or of skillgym, a file of --output, the results
-// of promptfoo, or a baseline that is named by its path.
+// openFile opens a result file: results.json of Plumb or of skillgym, a file of --output, the
+// results of promptfoo, or a baseline that is named by its path.
 func openFile(path string) (*Side, error) {
 	data, err := doc.Read(path, doc.SessionBytes)
 	if err != nil {
@@ -57,7 +57,8 @@ func parseFile(path string, data []byte) (*Side, error) {
 		return parsePromptfoo(path, text, kind.Results.Kind() == '[')
 	}
 	return nil, plumb.WithHint(problem(path, 1, text, 0, "the document holds no results"),
-		"Plumb reads run directories, results.json of Plumb and skillgym, files of --output, and JSON results of promptfoo")
+		"Plumb reads run directories, results.json of Plumb and skillgym, files of --output, and JSON results of "+
+			"promptfoo")
 }
 
 // sideOf builds a side case by case.
@@ -82,14 +83,11 @@ func (s *sideOf) caseAt(c Case) int {
 	return at
 }
 
-// runnerAt returns the index of a runner. A new one must come before the first case.
-func (s *sideOf) runnerAt(r Runner) int {
-	at := s.runner(r.ID)
-	if at < 0 {
-		at = len(s.Runners)
+// addRunner adds a runner, unless the side has it. A new one must come before the first case.
+func (s *sideOf) addRunner(r Runner) {
+	if s.runner(r.ID) < 0 {
 		s.Runners = append(s.Runners, r)
 	}
-	return at
 }
 
 // add adds a sample as the next repetition of a case.
@@ -196,7 +194,8 @@ func parseResults(path string, text []byte) (*Side, error) {
 		return nil, err
 	}
 	s := newSide(path, SourceSkillgym)
-	s.ID, s.Suite, s.Started, s.Ended = f.RunID, cmp.Or(f.SuiteName, f.SuitePath), instant(f.StartedAt), instant(f.EndedAt)
+	s.ID, s.Suite = f.RunID, cmp.Or(f.SuiteName, f.SuitePath)
+	s.Started, s.Ended = instant(f.StartedAt), instant(f.EndedAt)
 	if f.Schema > 0 {
 		s.Kind = SourceResults
 		judge := cmp.Or(f.Judge, none)
@@ -216,7 +215,7 @@ func parseResults(path string, text []byte) (*Side, error) {
 			if e.Runner.ID == "" {
 				return nil, inFile(path, fmt.Sprintf("cases.%d.runnerResults.%d.runner.id is missing", i, j))
 			}
-			s.runnerAt(resultsRunner(&e.Runner, f.Schema > 0))
+			s.addRunner(resultsRunner(&e.Runner, f.Schema > 0))
 		}
 	}
 	for i := range f.Cases {
@@ -411,7 +410,7 @@ func parseBlocks(path string, text []byte, list bool) (*Side, error) {
 		f.add(VaryModel, "model", b.Metadata.ModelID, true)
 		f.add(VaryParameters, "temperature", number(b.Metadata.Temperature), true)
 		f.add(VaryParameters, "seed", number(b.Metadata.Seed), true)
-		s.runnerAt(Runner{ID: b.runner(), Agent: plumb.AgentInfo{Model: b.Metadata.ModelID}, Facts: f})
+		s.addRunner(Runner{ID: b.runner(), Agent: plumb.AgentInfo{Model: b.Metadata.ModelID}, Facts: f})
 		s.ID, s.Suite = b.Metadata.RunID, b.SuiteVersion
 		runs[b.Metadata.RunID+b.Metadata.Timestamp] = true
 		ended := instant(b.Metadata.Timestamp)

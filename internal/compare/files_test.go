@@ -121,30 +121,42 @@ func TestPromptfooColumns(t *testing.T) {
 // TestBadFiles: each mistake is an error with the place.
 func TestBadFiles(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]string{
-		``:                      "f.json:1:1: ",
-		`{`:                     "f.json:1:2: ",
-		`nothing`:               "f.json:1:",
-		`3`:                     "f.json:1:1: expected an object, not a number",
-		`{"a": 1}`:              "f.json:1:1: the document holds no results",
-		`[]`:                    "f.json:1:1: the document holds no results",
-		`[3]`:                   "f.json:1:2: 0: expected an object, not a number",
-		`[{"results": 3}]`:      "f.json:1:14: 0.results: expected a list, not a number",
-		`[{"results": []}]`:     "0.run_metadata.model_id is missing",
-		`{"cases": 3}`:          "f.json:1:11: cases: expected a list, not a number",
-		"{\n\"cases\": [\n{}]}": "f.json: cases.0.caseId is missing",
-		`{"cases": [{"caseId": "a", "runnerResults": [{}]}]}`:                        "cases.0.runnerResults.0.runner.id is missing",
-		`{"cases": [{"caseId": "a"}, {"caseId": "a"}]}`:                              "cases.1.caseId: a is in the file twice",
-		`{"cases": [{"caseId": "a", "tags": "x"}]}`:                                  "cases.0.tags: expected a list, not a string",
-		`{"cases": [{"caseId": "a", "runnerResults": [{"durationMs": "x"}]}]}`:       "cases.0.runnerResults.0.durationMs: expected a number, not a string",
-		`{"results": {"version": 3}}`:                                                "results.results is missing or empty",
-		`{"results": {"results": [{"success": "yes"}]}}`:                             "results.results.0.success: expected true or false, not a string",
-		`{"results": [{"success": 1}]}`:                                              "results.0.success: expected true or false, not a number",
-		`{"suite_version": "v", "run_metadata": {"model_id": "m"}, "results": [{}]}`: "results.0.test_id is missing in the block of m",
+	for _, test := range []struct{ text, want string }{
+		{``, "f.json:1:1: "},
+		{`{`, "f.json:1:2: "},
+		{`nothing`, "f.json:1:"},
+		{`3`, "f.json:1:1: expected an object, not a number"},
+		{`{"a": 1}`, "f.json:1:1: the document holds no results"},
+		{`[]`, "f.json:1:1: the document holds no results"},
+		{`[3]`, "f.json:1:2: 0: expected an object, not a number"},
+		{`[{"results": 3}]`, "f.json:1:14: 0.results: expected a list, not a number"},
+		{`[{"results": []}]`, "0.run_metadata.model_id is missing"},
+		{`{"cases": 3}`, "f.json:1:11: cases: expected a list, not a number"},
+		{"{\n\"cases\": [\n{}]}", "f.json: cases.0.caseId is missing"},
+		{
+			`{"cases": [{"caseId": "a", "runnerResults": [{}]}]}`,
+			"cases.0.runnerResults.0.runner.id is missing",
+		},
+		{`{"cases": [{"caseId": "a"}, {"caseId": "a"}]}`, "cases.1.caseId: a is in the file twice"},
+		{`{"cases": [{"caseId": "a", "tags": "x"}]}`, "cases.0.tags: expected a list, not a string"},
+		{
+			`{"cases": [{"caseId": "a", "runnerResults": [{"durationMs": "x"}]}]}`,
+			"cases.0.runnerResults.0.durationMs: expected a number, not a string",
+		},
+		{`{"results": {"version": 3}}`, "results.results is missing or empty"},
+		{
+			`{"results": {"results": [{"success": "yes"}]}}`,
+			"results.results.0.success: expected true or false, not a string",
+		},
+		{`{"results": [{"success": 1}]}`, "results.0.success: expected true or false, not a number"},
+		{
+			`{"suite_version": "v", "run_metadata": {"model_id": "m"}, "results": [{}]}`,
+			"results.0.test_id is missing in the block of m",
+		},
 	} {
-		_, err := parseFile("f.json", []byte(text))
-		if err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s\n got %v\nwant %s", text, err, want)
+		_, err := parseFile("f.json", []byte(test.text))
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%s\n got %v\nwant %s", test.text, err, test.want)
 		}
 	}
 }

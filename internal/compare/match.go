@@ -411,8 +411,8 @@ func (s *Side) stoppedEarly(c, r int) bool {
 	return len(samples) < planned && !samples[len(samples)-1].Green
 }
 
-// stoppedIn is stoppedEarly for the samples of several runs. The oldest run may have lost samples to
-// the limit of the history.
+// stoppedIn is stoppedEarly for the samples of several runs. The oldest run may have lost samples
+// to the limit of the history.
 func stoppedIn(samples []analyze.Sample, runs []string, planned int) bool {
 	for from := 0; from < len(runs); {
 		to := from
@@ -428,7 +428,8 @@ func stoppedIn(samples []analyze.Sample, runs []string, planned int) bool {
 	return false
 }
 
-// dropRuns leaves out the samples of a run that is in both sides: a baseline may hold the candidate.
+// dropRuns leaves out the samples of a run that is in both sides: a baseline may hold the
+// candidate.
 func (p *Pair) dropRuns(base, cand *Side, at [2]int, r *RunnerPair) {
 	if base.runs == nil && cand.runs == nil {
 		return // dropAnswers finds equal sessions

@@ -42,7 +42,8 @@ func TestRefused(t *testing.T) {
 		t.Errorf("hint %q", hint)
 	}
 	_, err = Match(newRecorded("a", "r").side(t), changed.side(t), MatchOptions{Vary: []Kind{VaryModel}})
-	if r := AsRefused(err); r == nil || len(r.Differences) != 1 || r.Differences[0].Name != "retry" || len(r.Kinds) != 2 {
+	r = AsRefused(err)
+	if r == nil || len(r.Differences) != 1 || r.Differences[0].Name != "retry" || len(r.Kinds) != 2 {
 		t.Errorf("%v", err)
 	}
 	m := match(t, newRecorded("a", "r").side(t), changed.side(t), MatchOptions{Vary: []Kind{VaryAny}})
@@ -71,13 +72,14 @@ func TestDuplicates(t *testing.T) {
 	}
 	renamed := newRecorded("b", "r")
 	renamed.cases[0].ID = "new"
-	if got := names(match(t, newRecorded("a", "r").side(t), renamed.side(t), MatchOptions{})); got != "c0=new c1=c1 c2=c2" {
+	m = match(t, newRecorded("a", "r").side(t), renamed.side(t), MatchOptions{})
+	if got := names(m); got != "c0=new c1=c1 c2=c2" {
 		t.Error(got)
 	}
 }
 
-// TestMirror: the swapped comparison has the mirrored pairs, and the order of cases and runners does
-// not matter.
+// TestMirror: the swapped comparison has the mirrored pairs, and the order of cases and runners
+// does not matter.
 func TestMirror(t *testing.T) {
 	t.Parallel()
 	base, cand := newRecorded("a", "r", "q"), newRecorded("b", "q", "r")
@@ -106,7 +108,7 @@ func TestMirror(t *testing.T) {
 func TestOldRuns(t *testing.T) {
 	t.Parallel()
 	old := func(id string) *recorded {
-		x := newRecorded(id, "r").agent(0)
+		x := newRecorded(id, "r").agent()
 		x.info.Setup = nil
 		for i := range x.cases {
 			x.cases[i].PromptHash, x.cases[i].ChecksHash = "", ""
@@ -124,7 +126,7 @@ func TestOldRuns(t *testing.T) {
 		}
 	}
 	// Equal hashes of the configurations say that arguments and permissions are equal.
-	m := match(t, old("a").side(t), newRecorded("b", "r").agent(0).side(t), MatchOptions{})
+	m := match(t, old("a").side(t), newRecorded("b", "r").agent().side(t), MatchOptions{})
 	is(m.Varied)
 	is(m.Unknown, "time limit", "scoring version", "agent version", "skills", "instructions", "MCP servers")
 	// Another hash says that something differs, but not what.
@@ -146,7 +148,7 @@ func TestOldRuns(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	t.Parallel()
-	base, cand := newRecorded("a", "r").agent(0), newRecorded("b", "r").agent(0)
+	base, cand := newRecorded("a", "r").agent(), newRecorded("b", "r").agent()
 	base.model, cand.model = "gpt-5-2026-01-01", "gpt-5-2026-02-02"
 	base.version, cand.version = "1.0", "1.0"
 	cand.at = cand.at.Add(50 * time.Hour)
@@ -174,8 +176,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestSameAnswers: a recorded answer on both sides is one measurement, unless its checks or its judge
-// vary.
+// TestSameAnswers: a recorded answer on both sides is one measurement, unless its checks or its
+// judge vary.
 func TestSameAnswers(t *testing.T) {
 	t.Parallel()
 	shared := func(id string) *recorded {
@@ -210,7 +212,7 @@ func TestSameAnswers(t *testing.T) {
 
 func TestEarlyStop(t *testing.T) {
 	t.Parallel()
-	x := newRecorded("a", "r").agent(0)
+	x := newRecorded("a", "r").agent()
 	for i := range x.cases {
 		x.cases[i].Repeat = 3
 	}
@@ -220,7 +222,7 @@ func TestEarlyStop(t *testing.T) {
 		}
 		return 'p'
 	}
-	y := newRecorded("b", "r").agent(0)
+	y := newRecorded("b", "r").agent()
 	m := match(t, x.side(t), y.side(t), MatchOptions{})
 	for i, want := range []bool{true, false, false} {
 		p := &m.Runners[0].Pairs[i]
@@ -320,7 +322,8 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestBaselineOfOneRun: the side of a baseline is the side of its run, but for what it does not keep.
+// TestBaselineOfOneRun: the side of a baseline is the side of its run, but for what it does not
+// keep.
 func TestBaselineOfOneRun(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -355,8 +358,9 @@ func TestBaselineOfOneRun(t *testing.T) {
 
 func TestParse(t *testing.T) {
 	t.Parallel()
-	if got, err := ParseVary([]string{"model, prompt", "model"}); err != nil || !reflect.DeepEqual(got, []Kind{VaryModel, VaryPrompt}) {
-		t.Error(got, err)
+	kinds, err := ParseVary([]string{"model, prompt", "model"})
+	if err != nil || !reflect.DeepEqual(kinds, []Kind{VaryModel, VaryPrompt}) {
+		t.Error(kinds, err)
 	}
 	for _, bad := range []string{"", "modl", "model,"} {
 		if _, err := ParseVary([]string{bad}); err == nil {

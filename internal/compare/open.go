@@ -31,10 +31,10 @@ func (o *OpenOptions) path(name string) string {
 	return filepath.Join(o.Dir, name)
 }
 
-// Open opens one side of a comparison. ref is the name of a baseline, a run directory, a result file,
-// "last", "prev" (the run before the last one), or the id of a run, its unique beginning or its
-// unique end. "#RUNNER" at the end of ref keeps only one runner, so that two runners of one run can
-// be compared.
+// Open opens one side of a comparison. ref is the name of a baseline, a run directory, a result
+// file, "last", "prev" (the run before the last one), or the id of a run, its unique beginning or
+// its unique end. "#RUNNER" at the end of ref keeps only one runner, so that two runners of one run
+// can be compared.
 func Open(ref string, o OpenOptions) (*Side, error) {
 	name, runner := ref, ""
 	if at := strings.LastIndexByte(ref, '#'); at >= 0 && !exists(o.path(ref)) {
@@ -128,7 +128,8 @@ func openRun(path string, o *OpenOptions) (*Side, error) {
 	return OfRun(state, collected, path), nil
 }
 
-// OfRun returns the side of a run from its state and the samples that were collected from its events.
+// OfRun returns the side of a run from its state and the samples that were collected from its
+// events.
 func OfRun(state *plumb.Run, collected *analyze.Samples, path string) *Side {
 	info := &state.Info
 	s := &Side{

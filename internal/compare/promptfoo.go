@@ -16,8 +16,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// promptfooFile is the JSON that promptfoo writes with --output. Versions 2 and 3 have the rows under
-// results.results.
+// promptfooFile is the JSON that promptfoo writes with --output. Versions 2 and 3 have the rows
+// under results.results.
 type promptfooFile struct {
 	EvalID  string `json:"evalId"`
 	Results struct {
@@ -82,7 +82,8 @@ func (n *nameOf) UnmarshalJSON(text []byte) error {
 	if jsontext.Value(text).Kind() != '{' {
 		return nil
 	}
-	if err := json2.Unmarshal(text, &o, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+	err := json2.Unmarshal(text, &o, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if err != nil {
 		return err
 	}
 	n.ID, n.Label, n.Raw = scalar(o.ID), scalar(o.Label), scalar(o.Raw)
@@ -130,7 +131,7 @@ func parsePromptfoo(path string, text []byte, flat bool) (*Side, error) {
 		r := &rows[i]
 		f := facts{}
 		f.add(VaryModel, "model", r.Provider.ID, r.Provider.ID != "")
-		s.runnerAt(Runner{
+		s.addRunner(Runner{
 			ID: columns[columnOf(r)], Agent: plumb.AgentInfo{Model: r.Provider.ID},
 			Facts: unknownFacts(f, VaryParameters),
 		})
@@ -169,8 +170,8 @@ func columnOf(r *promptfooRow) column {
 	return column{r.PromptIdx, cmp.Or(r.Provider.Label, r.Provider.ID)}
 }
 
-// promptfooRunners names the columns: by the provider and, if a provider has several columns, by the
-// prompt.
+// promptfooRunners names the columns: by the provider and, if a provider has several columns, by
+// the prompt.
 func promptfooRunners(rows []promptfooRow) map[column]string {
 	names, labels := map[column]string{}, map[column]string{}
 	count := map[string]int{}
@@ -217,7 +218,8 @@ func newPromptfooNames() *promptfooNames {
 	return &promptfooNames{map[string]string{}, map[string]bool{}}
 }
 
-// testCase returns the case of a row. Tests have no ids: the description or the variables name them.
+// testCase returns the case of a row. Tests have no ids: the description or the variables name
+// them.
 func (r *promptfooRow) testCase(names *promptfooNames) Case {
 	vars, checks := r.TestCase.Vars, ""
 	if len(vars) == 0 {

@@ -166,7 +166,8 @@ type RunnerPair struct {
 
 // Pair is one case on one pair of runners.
 type Pair struct {
-	// Case is the case of the candidate. BaseCase and CandCase are the ids of the case on each side.
+	// Case is the case of the candidate. BaseCase and CandCase are the ids of the case on each
+	// side.
 	Case               Case
 	BaseCase, CandCase string
 	// BaseIndex and CandIndex are the indexes of the case in Side.Cases.
@@ -181,9 +182,9 @@ type Pair struct {
 	// Cluster is the cluster of the case; cases with the same name form one. Without clusters it is
 	// the case itself.
 	Cluster string
-	// EarlyStop means that a side ended its repetitions at the first one that was not green, so that
-	// the share of passed samples is biased. BasePlanned and CandPlanned are the planned repetitions;
-	// 0 means unknown.
+	// EarlyStop means that a side ended its repetitions at the first one that was not green, so
+	// that the share of passed samples is biased. BasePlanned and CandPlanned are the planned
+	// repetitions; 0 means unknown.
 	EarlyStop                bool
 	BasePlanned, CandPlanned int
 }

@@ -176,15 +176,15 @@ func (c *contrast) runner(base, cand *Runner, file bool) {
 	equal := configured && base.Config == cand.Config
 	before := len(c.differences)
 	c.compare(base.Facts, cand.Facts, label, file, equal)
-	if configured && !equal && len(c.differences) == before && slices.ContainsFunc(c.unknown, func(d Difference) bool {
-		return d.Runner == label
-	}) {
+	ofRunner := func(d Difference) bool { return d.Runner == label }
+	if configured && !equal && len(c.differences) == before && slices.ContainsFunc(c.unknown, ofRunner) {
 		kind := VaryModel
 		if base.Kind == plumb.RunnerAgent || base.Kind == plumb.RunnerCommand {
 			kind = VaryAgent
 		}
 		c.differences = append(c.differences, Difference{
-			Kind: kind, Name: "configuration", Runner: label, Base: shortHash(base.Config), Cand: shortHash(cand.Config),
+			Kind: kind, Name: "configuration", Runner: label,
+			Base: shortHash(base.Config), Cand: shortHash(cand.Config),
 		})
 	}
 	if c.differ(label, VaryAgent, "agent", "kind") { // the versions of two agents are not comparable

@@ -7,6 +7,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/calibrate"
+	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 )
@@ -41,7 +42,19 @@ type Settings struct {
 	ResetBaselines bool
 
 	Judge, Embedder string
-	Reports         []string
+	// Ablate is what each agent is also measured without.
+	Ablate string
+	// BaselineFrom names the run whose repetitions are taken over.
+	BaselineFrom string
+	Reports      []string
+
+	// UntilDecided ends the run when the question of Against and Gate is decided. Alpha and Margin
+	// are its level and its margin.
+	UntilDecided          bool
+	Against, Gate, Margin string
+	Vary                  []string
+	Alpha                 float64
+
 	// Redact names environment variables whose values are secrets.
 	Redact []string
 }
@@ -175,7 +188,11 @@ func (s *Settings) Groups() []Group {
 				Resume: "largest number of sessions in flight (default: as in the run)",
 				Score:  fmt.Sprintf("sessions judged at the same time (default %d)", DefaultParallel),
 			},
-			{Key: "repeat", Flag: "repeat", At: &s.Repeat, Min: 1, Help: "samples of each case"},
+			{
+				Key: "repeat", Flag: "repeat", At: &s.Repeat, Min: 1,
+				Help:   "samples of each case",
+				Resume: "raise the samples of each case to at least `n`, and make those that are missing",
+			},
 			{
 				Key: "retry", Flag: "retry", OtherKeys: []string{"repeatFailure", "retryFailed"},
 				OtherFlags: []string{"repeat-failure", "retry-failed"}, At: &s.Retry,
@@ -195,6 +212,10 @@ func (s *Settings) Groups() []Group {
 				Help:  "use stored answers of earlier runs: off, on or only",
 				Doc:   "whether to use stored answers of earlier runs, or nothing else",
 				Score: "use stored answers of earlier runs for the embedder: off, on or only",
+			},
+			{
+				Flag: "baseline-from", At: &s.BaselineFrom,
+				Help: "earlier `run` whose repetitions are taken over where nothing differs; the rest is measured",
 			},
 		}},
 		{"Limits of the run", []Setting{
@@ -222,6 +243,26 @@ func (s *Settings) Groups() []Group {
 				Help:   unpriceHelp,
 				Resume: unpriceHelp,
 			},
+		}},
+		{"A run until a decision", []Setting{
+			{
+				Flag: "until-decided", At: &s.UntilDecided,
+				Help: "draw cases until --against or --gate is decided, at most --repeat samples a case (default 20)",
+			},
+			{
+				Flag: "against", At: &s.Against,
+				Help: "`baseline` to compare with: a run, last, prev, or a name of plumb baseline",
+			},
+			{Flag: "gate", At: &s.Gate, Help: "`condition` to decide, such as \"pass_rate >= 85%\""},
+			{
+				Flag: "vary", At: &s.Vary, Commas: true, Known: vary(),
+				Help: "`kinds` of differences from the baseline that are wanted, such as model or prompt",
+			},
+			{
+				Flag: "margin", At: &s.Margin,
+				Help: "largest `difference` of pass rates that does not matter (default 5pp)",
+			},
+			{Flag: "alpha", At: &s.Alpha, Help: "probability of a wrong `conclusion` (default 0.05)"},
 		}},
 		{"Judging", []Setting{
 			{
@@ -324,6 +365,10 @@ func (s *Settings) Groups() []Group {
 				Flag: "inherit-config", At: &s.InheritConfig, NewRunner: true,
 				Help: "let agents use your own configuration, skills and memory",
 			},
+			{
+				Flag: "ablate", At: &s.Ablate,
+				Help: "also measure each agent without an `offer`: skill, instructions, mcp, skill=NAME or mcp=NAME",
+			},
 			{Flag: "snapshots", At: &s.Baselines, Help: "`file` of token baselines, if the config has snapshots"},
 			{
 				Flag: "update-snapshots", At: &s.UpdateBaselines,
@@ -373,6 +418,15 @@ func (s *Settings) List() []Setting {
 		all = append(all, g.Settings...)
 	}
 	return all
+}
+
+// vary returns the kinds of differences between two runs.
+func vary() []string {
+	var words []string
+	for _, k := range compare.Kinds() {
+		words = append(words, string(k))
+	}
+	return words
 }
 
 // ReportHelp is the help of the flags that name reports.

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -87,8 +88,16 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 			err = hide(p.redact, errors.Join(err, source.Close()))
 		}
 	}()
+	if err := checkQuestion(&r.Settings); err != nil {
+		return nil, err
+	}
 	s := p.newSpec(source, r.Settings.Settings)
-	s.Runners, s.Selected, s.Demo = specsOf(r.Runners), r.RunnerIDs, r.Demo
+	configs, err := withTwins(r.Runners, r.Ablate)
+	if err != nil {
+		return nil, err
+	}
+	s.Runners, s.Selected, s.Demo = specsOf(configs), r.RunnerIDs, r.Demo
+	s.AllRepetitions = s.AllRepetitions || r.Ablate != ""
 	s.Filter.IDs = caseIDs(s.Filter.IDs, source.Suite)
 	if err := p.chooseJudges(&s, r.Judge, r.Embedder); err != nil {
 		return nil, err
@@ -96,13 +105,39 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 	if err := p.directories(&s, &r, source); err != nil {
 		return nil, err
 	}
+	if err := checkTwins(&s, r.Ablate); err != nil {
+		return nil, err
+	}
+	if r.UntilDecided {
+		if s.Decide, err = r.question(&s); err != nil {
+			return nil, err
+		}
+		s.AllRepetitions = true
+	}
 	if s.Output != "" {
 		s.Output = p.env.Path(s.Output)
 		if err := report.CheckBlockFile(s.Output); err != nil {
 			return nil, err
 		}
 	}
-	return p.assemble(s, source, r.Plan, r.OwnRunners)
+	if r.BaselineFrom != "" {
+		path, err := run.Find(p.Runs(), r.BaselineFrom)
+		if err != nil {
+			return nil, fmt.Errorf("--baseline-from: %w", err)
+		}
+		if s.BaselineFrom, err = filepath.Abs(path); err != nil {
+			return nil, err
+		}
+	}
+	j, err := p.assemble(s, source, r.Plan, r.OwnRunners)
+	if err != nil {
+		return nil, err
+	}
+	if err := j.readBaseline(r.Vary); err != nil {
+		j.factory.close()
+		return nil, err
+	}
+	return j, nil
 }
 
 // newSpec returns the spec of a run of source that begins now.
@@ -214,6 +249,9 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 		}
 	}
 	j.setOptions(source.Suite)
+	if err := j.withhold(); err != nil {
+		return nil, err
+	}
 	if err := j.makeJudges(); err != nil {
 		return nil, err
 	}
@@ -224,6 +262,11 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 	j.options.Forecast = j.forecast.of
 	if err := j.checkBudget(); err != nil {
 		return nil, err
+	}
+	if s.BaselineFrom != "" && !planning {
+		if err := j.takeFrom(s.BaselineFrom); err != nil {
+			return nil, err
+		}
 	}
 	return j, nil
 }

@@ -44,12 +44,18 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 		}
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
+	if err := j.setSampler(dir); err != nil {
+		return nil, err
+	}
 	index := &run.Index{}
 	defer func() { err = errors.Join(err, index.Close()) }()
 	display := j.project.reportOptions(dir.Path)
 	display.Redact, display.Closed, display.Sessions = j.factory.redact, j.Spec.Demo, index.Sessions
 	if !resumed { // an earlier version may have written the log of a resumed run
 		display.Fresh, display.Temp = true, dir.Path
+	}
+	if j.Spec.Decide != nil {
+		display.Temp = "" // a finished case can get more repetitions, so it cannot be rendered yet
 	}
 	reports, err := j.begin(ctx, dir, resumed, display, o.Reports)
 	if err != nil {
@@ -63,6 +69,11 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	j.options.Dir, j.options.Index = dir, index
 	//nolint:contextcheck // results are written after an interruption, too
 	j.options.Emit = func(ev plumb.Event, state *plumb.Run) error {
+		if ev.Type == plumb.EventRunResumed {
+			if err := recordRaise(dir, state); err != nil {
+				return err
+			}
+		}
 		// A documented promise: results.json exists when reporters get the end of the run.
 		if ev.Type == plumb.EventRunFinished {
 			notWritten = j.writeResults(dir, results, state, index)
@@ -112,7 +123,9 @@ func (j *Job) begin(
 		if err := j.record(dir); err != nil {
 			return nil, err
 		}
-		j.options.Info.Setup = j.setup()
+		if j.options.Info.Setup == nil {
+			j.options.Info.Setup = j.setup()
+		}
 	}
 	return j.project.reporters(ctx, specs, o, &reported{spec: &j.Spec, suite: j.Suite})
 }

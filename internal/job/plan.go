@@ -21,6 +21,8 @@ type Plan struct {
 	SuiteCases int          `json:"suiteCases"`
 	Runners    []PlanRunner `json:"runners"`
 	Sessions   int          `json:"sessions"`
+	// AtMost means that the run can end earlier, because a question is decided.
+	AtMost bool `json:"atMost,omitempty"`
 	// JudgeRequests is the least number of answers of a judge.
 	JudgeRequests int    `json:"judgeRequests"`
 	Judge         string `json:"judge,omitempty"`
@@ -61,6 +63,7 @@ func (j *Job) Plan() Plan {
 		Judge: j.options.Info.Judge, Embedder: j.options.Info.Embedder,
 		Schedule: string(s.Schedule), Parallel: s.Parallel, PricesDate: j.project.Prices.Source().Date,
 	}
+	pl.AtMost = s.Decide != nil
 	if j.options.Info.SelfJudged {
 		pl.Judge = "each model judges itself"
 	}

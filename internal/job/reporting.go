@@ -247,11 +247,27 @@ func Sessions(path string) report.Sessions {
 	}
 }
 
-// events streams the log of the run directory at path.
+// events streams the log of the run directory at path. If the run began with fewer repetitions than
+// run.json has now, the stream is that of a run that planned them all from the start, so that a
+// report shows the result of each execution once.
 func events(path string) iter.Seq2[plumb.Event, error] {
 	stop := errors.New("stop")
 	return func(yield func(plumb.Event, error) bool) {
-		err := run.Read(path, func(ev plumb.Event) error {
+		var s Spec
+		if err := run.ReadSpec(path, &s); err != nil {
+			yield(plumb.Event{}, err)
+			return
+		}
+		var raised *raisedRun
+		err := run.Read(path, func(ev plumb.Event) (err error) {
+			if ev.Type == plumb.EventRunStarted && ev.Info != nil && max(ev.Info.Repeat, 1) < s.Repeat {
+				if raised, err = foldRaised(path); err != nil {
+					return err
+				}
+			}
+			if raised != nil && !raised.keep(&ev) {
+				return nil
+			}
 			if !yield(ev, nil) {
 				return stop
 			}
@@ -261,4 +277,44 @@ func events(path string) iter.Seq2[plumb.Event, error] {
 			yield(plumb.Event{}, err)
 		}
 	}
+}
+
+// raisedRun selects the events of a run whose repetitions were raised.
+type raisedRun struct {
+	final *plumb.Run
+	shown []bool // by execution
+}
+
+func foldRaised(path string) (*raisedRun, error) {
+	final, err := run.Fold(path)
+	if err != nil {
+		return nil, err
+	}
+	return &raisedRun{final, make([]bool, len(final.Executions))}, nil
+}
+
+// keep changes a planning event to the final plan. It reports whether to show the event: of the
+// results of an execution, only the final one.
+func (r *raisedRun) keep(ev *plumb.Event) bool {
+	switch ev.Type {
+	case plumb.EventRunStarted:
+		ev.Info.Repeat = r.final.Info.Repeat
+	case plumb.EventPlanned:
+		for i := range ev.Cases {
+			if c := r.final.Case(ev.Cases[i].ID); c != nil {
+				ev.Cases[i].Repeat = c.Repeat
+			}
+		}
+	case plumb.EventExecutionFinished:
+		i, err := r.final.Index(ev.Case, ev.Runner)
+		if err != nil || ev.Result == nil {
+			return true // the fold returns the error
+		}
+		e := &r.final.Executions[i]
+		final := e.State == plumb.ExecutionDone && ev.Result.Sessions == int(e.Sessions) && !r.shown[i]
+		r.shown[i] = r.shown[i] || final
+		return final
+	default:
+	}
+	return true
 }

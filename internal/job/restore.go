@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -16,7 +17,8 @@ var removed = regexp.MustCompile(`\[redacted:[^\]]*\]`)
 // withSecrets restores the secrets of a recorded runner from the runner with its id in the config.
 func (p *Project) withSecrets(s *RunnerSpec) error {
 	var now any
-	if c := p.Config.Runner(s.ID); c != nil {
+	id, _, _ := strings.Cut(s.ID, TwinID("", "")) // of --ablate: it has the secrets of the runner
+	if c := p.Config.Runner(id); c != nil {
 		now = specOf(*c)
 	}
 	return p.restore(s, now, "runner "+cmp.Or(s.ID, s.Model, "command"))

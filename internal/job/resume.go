@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -22,7 +24,9 @@ type ResumeOptions struct {
 	Change func(*Spec)
 	// RetryErrors also repeats the sessions that could not be measured.
 	RetryErrors bool
-	Trust       Trust
+	// Repeat raises the planned repetitions of each case to at least this number; 0 changes nothing.
+	Repeat int
+	Trust  Trust
 }
 
 // Resume opens the job of an earlier run, which [Job.Perform] continues. ref is the id of the run,
@@ -53,8 +57,46 @@ func Resume(ctx context.Context, p *Project, ref string, o ResumeOptions) (_ *Jo
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
-	j.dir, j.options.RetryErrors = dir, o.RetryErrors
+	j.dir, j.options.RetryErrors, j.options.Raise = dir, o.RetryErrors, o.Repeat
+	if err := j.resumeQuestion(); err != nil {
+		j.Close()
+		return nil, err
+	}
+	if err := j.checkRaise(); err != nil {
+		j.Close()
+		return nil, err
+	}
 	return j, nil
+}
+
+// checkRaise returns an error if more repetitions are wanted of a run that only plays stored
+// sessions.
+func (j *Job) checkRaise() error {
+	s := &j.Spec
+	if j.options.Raise == 0 {
+		return nil
+	}
+	const what = "--repeat cannot add repetitions to a run that "
+	if s.ScoredFrom != "" {
+		return plumb.WithHint(errors.New(what+"judges the sessions of another run again"),
+			"plumb resume "+s.ScoredFrom+" --repeat "+strconv.Itoa(j.options.Raise)+", then plumb score "+s.ScoredFrom)
+	}
+	replays := func(r RunnerSpec) bool { return r.Replay != "" }
+	if s.Sessions != nil || slices.ContainsFunc(s.Runners, replays) {
+		return plumb.WithHint(errors.New(what+"plays stored sessions"), "leave --repeat out")
+	}
+	return nil
+}
+
+// recordRaise sets the number of repetitions in run.json to that of the log, which decides. They
+// differ after the run was raised, or after a process was killed in between.
+func recordRaise(dir *run.Dir, state *plumb.Run) error {
+	var s Spec // as it is on disk, without secrets
+	if err := run.ReadSpec(dir.Path, &s); err != nil || max(s.Repeat, 1) >= state.Info.Repeat {
+		return err
+	}
+	s.Repeat = state.Info.Repeat
+	return dir.WriteSpec(s)
 }
 
 // reopen assembles the job of the earlier run at path.
@@ -65,6 +107,9 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 	}
 	if s.Demo {
 		return nil, plumb.WithHint(errors.New("a demo cannot be resumed"), "plumb demo")
+	}
+	if !run.MadeHere(p.Runs(), path) {
+		s.BaselineFrom = "" // a run from elsewhere must not read other runs
 	}
 	if err := p.restoreRunners(&s); err != nil {
 		return nil, err

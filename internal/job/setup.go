@@ -24,8 +24,8 @@ import (
 // unknownHash replaces the hash of a file that cannot be read.
 const unknownHash = "unknown"
 
-// setup returns what the run records for a later comparison. It reads the workspace template and the
-// skills.
+// setup returns what the run records for a later comparison. It reads the workspace template and
+// the skills.
 func (j *Job) setup() *plumb.Setup {
 	s := &j.Spec
 	out := &plumb.Setup{
@@ -66,8 +66,8 @@ func (j *Job) setup() *plumb.Setup {
 	return out
 }
 
-// recordedSetup returns the setup of the runner that a replay plays. It is empty if the recorded run
-// has none.
+// recordedSetup returns the setup of the runner that a replay plays. It is empty if the recorded
+// run has none.
 func recordedSetup(ref, id string) plumb.RunnerSetup {
 	dir, recorded, chosen := strings.Cut(ref, "#")
 	if chosen {
@@ -129,6 +129,10 @@ func (j *Job) runnerSetup(c *plumb.RunnerConfig, o *offered) plumb.RunnerSetup {
 			r.MCPServers = append(r.MCPServers, plumb.Content{Name: name, Hash: hashJSON([]any{server, headers})})
 		}
 	}
+	var without agent.Withheld
+	if c.Agent != nil {
+		without, _ = agent.ParseWithheld(c.Agent.Without) // the runner was made with it
+	}
 	if len(program) > 0 {
 		r.Program = hashJSON(program)
 	}
@@ -137,6 +141,12 @@ func (j *Job) runnerSetup(c *plumb.RunnerConfig, o *offered) plumb.RunnerSetup {
 		r.Instructions = slices.Clone(o.instructions)
 		r.MCPServers = append(r.MCPServers, o.servers...)
 	}
+	withheld := func(kind string, all []plumb.Content) []plumb.Content {
+		return slices.DeleteFunc(all, func(c plumb.Content) bool { return without.Has(kind, c.Name) })
+	}
+	r.Skills = withheld(agent.WithholdSkill, r.Skills)
+	r.Instructions = withheld(agent.WithholdInstructions, r.Instructions)
+	r.MCPServers = withheld(agent.WithholdMCP, r.MCPServers)
 	sortContents(r.Skills)
 	sortContents(r.Instructions)
 	sortContents(r.MCPServers)

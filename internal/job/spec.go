@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/snapshot"
 )
@@ -28,6 +29,8 @@ type Spec struct {
 	// JudgeRepeat is the number of times that each stored session of ScoredFrom is judged; 0 means
 	// once.
 	JudgeRepeat int `json:"judgeRepeat,omitempty"`
+	// BaselineFrom is the directory of the run whose repetitions are taken over.
+	BaselineFrom string `json:"baselineFrom,omitempty" redact:"-"`
 	// Sessions describes stored sessions that no run made, and that this run only judges.
 	Sessions *SessionsSpec `json:"sessions,omitempty" redact:"-"`
 	// Demo marks a run whose sessions come from the built-in recording.
@@ -35,6 +38,9 @@ type Spec struct {
 	// Distrusted lists the runners that were not measured because plumb doctor --agents had found
 	// that their adapter misreports.
 	Distrusted []Distrusted `json:"distrusted,omitempty"`
+
+	// Decide is the question of a run until a decision; nil for every other run.
+	Decide *compare.Question `json:"decide,omitempty"`
 
 	run.Settings
 	// Workspace is the effective configuration; nil for runs in which no session works in a

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/compare"
 )
 
 // vocabulary returns the keys of the log and the values of its enumerations. A secret with such a
@@ -25,7 +26,9 @@ func vocabulary() []string {
 		string(plumb.FinishToolCalls), string(plumb.FinishTimeout), string(plumb.FinishOther),
 		string(plumb.RunnerModel), string(plumb.RunnerAgent), string(plumb.RunnerCommand), string(plumb.RunnerReplay),
 		string(plumb.StopInterrupted), string(plumb.StopFailFast), string(plumb.StopCost), string(plumb.StopTokens),
-		string(plumb.StopDuration),
+		string(plumb.StopDuration), string(plumb.StopDecided),
+		string(compare.Better), string(compare.Worse), string(compare.Equivalent), string(compare.NotDecisive),
+		string(compare.Holds), string(compare.Violated), string(compare.Unproven),
 		plumb.RoleSystem, plumb.RoleDeveloper, plumb.RoleUser, plumb.RoleAssistant,
 	}
 	for _, o := range []plumb.Origin{

@@ -208,7 +208,9 @@ AgentInfo: Model Type
 Asked: PromptHash
 CaseInfo: Category ChecksHash Difficulty Hash ID PromptHash Tags
 Content: Hash
+Decision: BaselineRun Conclusion Gate
 Event: Blob Case Marker Runner
+EvidenceFor: Conclusion
 Failure: LogPath Provider
 FileChange: Kind
 JudgeSetup: Config Question

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -131,8 +132,8 @@ func pNumber(p compare.Number) (relation, text string) {
 	return "=", strconv.FormatFloat(v, 'f', 1-int(math.Floor(math.Log10(v))), 64)
 }
 
-// pWords renders a p-value in a sentence: "p = 0.0075".
-func pWords(p compare.Number) string {
+// PWords renders a p-value in a sentence: "p = 0.0075".
+func PWords(p compare.Number) string {
 	relation, text := pNumber(p)
 	if relation == "" {
 		return "no p-value"
@@ -195,16 +196,24 @@ func figureWords(f *compare.Figure, conclusion compare.Conclusion) string {
 		return fmt.Sprintf("within %s%s (%s, %s; %s)", marginWords(f.Metric, f.Margin), negligible,
 			effectWords(&f.Effect, n), betweenWords(&f.Equivalence, n), changed)
 	}
-	p := pWords(f.AdjustedP)
+	p := PWords(f.AdjustedP)
 	if f.Family.Size > 1 {
 		p += fmt.Sprintf(", %s over %d runners", f.Family.Method, f.Family.Size)
 	}
 	return fmt.Sprintf("%s pass rate, %s (%s; %s)", effectWords(&f.Effect, n), betweenWords(&f.Effect, n), changed, p)
 }
 
+// nameWords names a case, with its runner if there are several.
+func nameWords(all *compare.Comparison, c *compare.CaseResult) string {
+	if len(all.Runners) > 1 {
+		return c.Case + " on " + c.Runner
+	}
+	return c.Case
+}
+
 // brokenWords describes a broken case: "refund-3, 20/20 → 0/3, then 0/5 again (p < 0.0001)".
-func brokenWords(c *compare.CaseResult) string {
-	text := fmt.Sprintf("%s, %s", c.Case, countsWords(c))
+func brokenWords(all *compare.Comparison, c *compare.CaseResult) string {
+	text := fmt.Sprintf("%s, %s", nameWords(all, c), countsWords(c))
 	p := c.AdjustedP
 	if f := c.Confirmation; f != nil {
 		text += fmt.Sprintf(", then %d/%d again", f.Candidate.Passed, f.Candidate.Measured)
@@ -213,7 +222,7 @@ func brokenWords(c *compare.CaseResult) string {
 		}
 		p = f.AdjustedP
 	}
-	return text + " (" + pWords(p) + ")"
+	return text + " (" + PWords(p) + ")"
 }
 
 // countsWords renders the counts of a case on both sides: "20/20 → 0/3".
@@ -255,7 +264,7 @@ func undecidedByRule(c *compare.Comparison, r *compare.RunnerResult) bool {
 
 func brokeLine(c *compare.Comparison) string {
 	broken := c.Cases.Broken
-	text := c.Reason + ": " + brokenWords(&broken[0])
+	text := c.Reason + ": " + brokenWords(c, &broken[0])
 	if more := len(broken) - 1; more > 0 {
 		text += fmt.Sprintf(", and %d more", more)
 	}
@@ -292,6 +301,23 @@ func kindWords(c *compare.Comparison) string {
 		return "nothing"
 	}
 	return strings.Join(kinds, ", ")
+}
+
+// variedWords describes the declared differences, each once: runners often differ in the same way.
+func variedWords(c *compare.Comparison) []string {
+	var out []string
+	for i := range c.Varied {
+		if text := differenceWords(&c.Varied[i]); !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// conclusionLine is the first line of a comparison.
+func conclusionLine(c *compare.Comparison) string {
+	word, rest := conclusionWord(c)
+	return word + ": " + rest
 }
 
 // sensitivityWords says whether the conclusion depends on what could not be measured; "" if all was
@@ -428,7 +454,7 @@ func suspectWords(c *compare.Comparison) []advice {
 	const most = 3
 	var names []string
 	for i := range suspects[:min(most, len(suspects))] {
-		name := suspects[i].Case + ": " + countsWords(&suspects[i])
+		name := nameWords(c, &suspects[i]) + ": " + countsWords(&suspects[i])
 		if f := suspects[i].Confirmation; f != nil {
 			name += fmt.Sprintf(", then %d/%d", f.Candidate.Passed, f.Candidate.Measured)
 		}
@@ -450,6 +476,17 @@ func suspectWords(c *compare.Comparison) []advice {
 	return []advice{a}
 }
 
+// gateEffect returns the figure of a gate as an effect, and the repetitions that it rests on.
+func gateEffect(c *compare.Comparison, g *compare.GateOutcome) (e compare.Effect, n int) {
+	n = 100
+	for i := range c.Runners {
+		if c.Runners[i].Candidate == g.Runner {
+			n = repetitions(&c.Runners[i].Figure)
+		}
+	}
+	return compare.Effect{Value: g.Value, Low: g.Low, High: g.High, Confidence: g.Confidence, Unit: g.Unit}, n
+}
+
 // gateWords describes the figure of a gate: "-10.0 pp, 95 % between -16.9 and -2.8".
 func gateWords(c *compare.Comparison, g *compare.GateOutcome) string {
 	if g.Metric == compare.Broken {
@@ -458,13 +495,7 @@ func gateWords(c *compare.Comparison, g *compare.GateOutcome) string {
 	if g.Why != "" {
 		return g.Why
 	}
-	n := 100
-	for i := range c.Runners {
-		if c.Runners[i].Candidate == g.Runner {
-			n = repetitions(&c.Runners[i].Figure)
-		}
-	}
-	e := compare.Effect{Value: g.Value, Low: g.Low, High: g.High, Confidence: g.Confidence, Unit: g.Unit}
+	e, n := gateEffect(c, g)
 	switch {
 	case g.Relative:
 		return effectWords(&e, n) + ", " + betweenWords(&e, n)
@@ -484,8 +515,8 @@ func errorWords(e *compare.ErrorCounts) string {
 		return ""
 	}
 	if e.BaseOf == e.CandOf {
-		return fmt.Sprintf("%s → %s of %s (%s)", count(e.Baseline), count(e.Candidate), count(e.CandOf), pWords(e.P))
+		return fmt.Sprintf("%s → %s of %s (%s)", count(e.Baseline), count(e.Candidate), count(e.CandOf), PWords(e.P))
 	}
 	return fmt.Sprintf("%s of %s → %s of %s (%s)", count(e.Baseline), count(e.BaseOf), count(e.Candidate),
-		count(e.CandOf), pWords(e.P))
+		count(e.CandOf), PWords(e.P))
 }

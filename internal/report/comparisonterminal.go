@@ -119,12 +119,12 @@ func (w *comparisonText) first() {
 // differences lists what varied, and what could not be checked.
 func (w *comparisonText) differences() {
 	const most = 8
-	for i, d := range w.c.Varied {
-		if i == most {
-			w.line(4, fmt.Sprintf("  varied   and %s", plural(len(w.c.Varied)-most, "more difference")))
-			break
-		}
-		w.line(11, "  varied   "+differenceWords(&d))
+	varied := variedWords(w.c)
+	for _, text := range varied[:min(most, len(varied))] {
+		w.line(11, "  varied   "+text)
+	}
+	if more := len(varied) - most; more > 0 {
+		w.line(4, "  varied   and "+plural(more, "more difference"))
 	}
 	if names := unknownNames(w.c); len(names) > 0 {
 		w.line(11, "  unknown  "+w.clean(someOf(names, most))+": not recorded on both sides, so not compared")
@@ -278,10 +278,14 @@ func (w *comparisonText) gates() {
 	for i := range w.c.Gates {
 		g := &w.c.Gates[i]
 		cells := []string{"gate", w.paint(string(g.Result)), w.clean(g.Text)}
+		words := gateWords(w.c, g)
 		if len(w.c.Runners) > 1 {
 			cells = append(cells, w.clean(g.Runner))
+			if e, n := gateEffect(w.c, g); g.Relative && g.Why == "" {
+				words = intervalWords(&e, n)
+			}
 		}
-		rows = append(rows, append(cells, gateWords(w.c, g)))
+		rows = append(rows, append(cells, words))
 	}
 	w.table(rows, -1)
 	if unprovenPasses(w.c) {
@@ -313,7 +317,8 @@ func (w *comparisonText) groups() {
 		return
 	}
 	fmt.Fprintln(&w.text)
-	w.table(rows, -1)
+	const countsColumn = 3
+	w.table(rows, countsColumn)
 	w.line(4, fmt.Sprintf("  hints only: Benjamini-Hochberg over %d groups at 0.1", size))
 }
 

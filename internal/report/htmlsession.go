@@ -144,7 +144,9 @@ func (h *htmlHead) session(r *plumb.SessionReport) {
 	for _, name := range r.Refused {
 		fact("refused", name)
 	}
-	if r.Cached {
+	if r.TakenFrom != "" {
+		fact("taken from", "run "+r.TakenFrom)
+	} else if r.Cached {
 		fact("cached", "answered from the local cache")
 	}
 	if r.Recorded {

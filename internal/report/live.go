@@ -110,6 +110,9 @@ func (r *terminal) view(now time.Time, width, rows int) []string {
 		}
 		lines = append(lines, counters)
 	}
+	if r.decision != nil && rows > len(lines) {
+		lines = append(lines, standingWords(r.decision, r.t.dot))
+	}
 	if room := rows - len(lines); room > 0 {
 		show := len(r.running)
 		if show > room {

@@ -45,6 +45,12 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	default:
 	}
 	m.add("## %s Plumb: %s\n\n", mark, verdictWords(rates.Overall))
+	for i, line := range decisionLines(run) {
+		if i == 0 {
+			line = "**" + line + "**"
+		}
+		m.add("%s\n\n", strings.TrimSpace(line))
+	}
 	if words := stopWords(run); words != "" {
 		m.add("**%s**\n\n", words)
 	}

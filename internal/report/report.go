@@ -311,6 +311,7 @@ func stopWords(run *plumb.Run) string {
 		plumb.StopCost:        "stopped: the cost budget is spent",
 		plumb.StopTokens:      "stopped: the token budget is spent",
 		plumb.StopDuration:    "stopped: the time budget is spent",
+		plumb.StopDecided:     "stopped: the question is decided",
 		plumb.StopUnmetered:   "stopped: sessions do not report what they use, so the budget cannot be enforced",
 	}
 	if known, ok := words[run.End.Stop]; ok {
@@ -338,7 +339,15 @@ func nextSteps(o *Options, run *plumb.Run, look string) []command {
 		steps = append(steps, command{"plumb show " + id + " " + ShellWord(look) + flags, "see the whole session"})
 	}
 	switch t := run.Totals; {
-	case o.Closed:
+	case o.Closed || decided(run):
+	case run.Decision != nil && run.Decision.Exhausted == len(run.Cases):
+	case run.Decision != nil && run.End != nil && run.End.Stop == "":
+		steps = append(steps, command{
+			fmt.Sprintf("plumb resume %s --repeat %d%s", id, 2*run.Decision.Limit/max(1, len(run.Cases)), flags),
+			"continue with twice the limit",
+		})
+	case run.Decision != nil:
+		steps = append(steps, command{"plumb resume " + id + flags, "continue to draw; raise a budget if one is spent"})
 	case t.Planned > t.Finished || run.End == nil || run.End.Remaining > 0:
 		steps = append(steps, command{"plumb resume " + id + flags, "continue; finished cases are kept"})
 	case t.Errored > 0:

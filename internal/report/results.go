@@ -56,6 +56,7 @@ type provenance struct {
 	Difficulties []namedRate      `json:"difficulties"`
 	Tags         []namedRate      `json:"tags"`
 	Spent        spending         `json:"spent"`
+	Decision     *plumb.Decision  `json:"decision,omitempty"`
 	Stop         plumb.StopReason `json:"stop,omitempty"`
 	Complete     bool             `json:"complete"`
 	Notes        []plumb.Note     `json:"notes"`
@@ -333,6 +334,7 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 			CacheTokens: spent.CacheTokens, TotalTokens: spent.TotalTokens,
 			JudgeCostUSD: spent.JudgeCostUSD, Unpriced: spent.Unpriced, Sessions: spent.Sessions, Cached: spent.Cached,
 		},
+		Decision: run.Decision,
 		Complete: run.End != nil && run.Totals.Finished == run.Totals.Planned && run.End.Stop == "",
 		Notes:    list(run.Notes), Snapshots: analyze.Snapshots(run),
 		RunID: info.ID, PlumbVersion: info.PlumbVersion, SuiteName: info.SuiteName, SuiteVersion: info.SuiteVersion,

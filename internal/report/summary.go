@@ -69,6 +69,12 @@ func (s *summary) write() {
 	if !s.bare {
 		s.line("")
 	}
+	for i, line := range decisionLines(s.run) {
+		if i == 0 {
+			line = s.t.bold(line)
+		}
+		s.line("%s", line)
+	}
 	s.line("%s", s.t.bold(verdict))
 	if words := stopWords(s.run); words != "" {
 		s.line("%s", s.t.yellow(words))

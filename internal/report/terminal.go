@@ -40,7 +40,9 @@ type terminal struct {
 	shown    int
 	hidden   int
 	totals   plumb.Totals
-	single   bool // there is only one runner, so names omit it
+	decision *plumb.Decision    // nil if the run has no question
+	told     map[execution]bool // with a question: executions whose excerpt was shown
+	single   bool               // there is only one runner, so names omit it
 	parallel int
 	lines    int // lines written below the header
 	notes    int // recorded notes among them
@@ -61,7 +63,7 @@ func newTerminal(o Options) *terminal {
 	return &terminal{
 		o: o, t: newTheme(color, o.Unicode), live: o.Terminal && !plain,
 		out:     bufio.NewWriter(o.Out),
-		running: map[execution]time.Time{}, excerpts: map[execution]excerpt{},
+		running: map[execution]time.Time{}, excerpts: map[execution]excerpt{}, told: map[execution]bool{},
 		stop: make(chan struct{}),
 	}
 }
@@ -103,8 +105,11 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 			r.excerpts[x] = e
 		}
 	case plumb.EventExecutionFinished:
-		if res := ev.Result; res != nil && res.Outcome != plumb.OutcomeSkipped && !res.Status.OK() {
+		if res := ev.Result; res != nil && res.Outcome != plumb.OutcomeSkipped && !res.Status.OK() && !r.told[x] {
 			r.show(x, res, run)
+			if ev.Decision != nil { // the execution ends again with each repetition
+				r.told[x] = true
+			}
 		}
 		delete(r.running, x)
 		delete(r.excerpts, x)
@@ -117,7 +122,7 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 		}
 	default:
 	}
-	r.totals = run.Totals
+	r.totals, r.decision = run.Totals, run.Decision
 	return r.err
 }
 
@@ -370,6 +375,9 @@ func (r *terminal) paintPlain(every time.Duration) {
 			line := fmt.Sprintf("%s/%s done: %s", count(r.totals.Finished), count(r.totals.Planned), r.counters())
 			if p := r.progress(now); p != "" {
 				line += r.t.dot + p
+			}
+			if r.decision != nil {
+				line += r.t.dot + standingWords(r.decision, r.t.dot)
 			}
 			if longest := r.oldest(1); len(longest) > 0 { // shows that a long session still runs
 				elapsed := max(0, now.Sub(r.running[longest[0]]).Milliseconds())

@@ -53,7 +53,14 @@ func (e *engine) artifacts(t task, number int) string {
 // canary performs the executions of the first case on agents one after the other, so that a
 // rejected model or a broken agent is found before everything starts.
 func (e *engine) canary(ctx context.Context) error {
-	for _, t := range e.queue.canary() {
+	tasks, err := e.queue.canary()
+	if err != nil {
+		return err
+	}
+	if e.samples != nil {
+		tasks = e.samples.canary()
+	}
+	for _, t := range tasks {
 		if e.stopped() {
 			return nil
 		}

@@ -84,11 +84,11 @@ type reservation struct {
 	own, judging *part // nil once settled
 }
 
-// newLedger counts the usage of the run so far. open has the sessions of unfinished executions. It
-// returns nil if there is no limit; all methods of a nil ledger do nothing.
-func newLedger(e *engine, open map[int]pending) *ledger {
+// newLedger counts the usage of the run so far. It reads the sessions of unfinished executions from
+// the log. It returns nil if there is no limit; all methods of a nil ledger do nothing.
+func newLedger(e *engine) (*ledger, error) {
 	if e.MaxCostUSD <= 0 && e.MaxTokens <= 0 {
-		return nil
+		return nil, nil
 	}
 	l := &ledger{
 		limits: amount{max(e.MaxCostUSD, 0), float64(max(e.MaxTokens, 0))}, forecast: e.Forecast, unmetered: e.AllowUnmetered,
@@ -108,11 +108,15 @@ func newLedger(e *engine, open map[int]pending) *ledger {
 	}
 	for n := range e.state.Executions {
 		x, c, runner := &e.state.Executions[n], &e.Suite.Cases[n/len(e.Runners)], n%len(e.Runners)
-		if x.State == plumb.ExecutionDone {
+		if x.State == plumb.ExecutionDone && e.Sampler == nil { // with a Sampler it may have later sessions
 			l.recount(x, c, runner)
 			continue
 		}
-		for _, sessions := range open[n] {
+		open, err := e.Index.earlier(n)
+		if err != nil {
+			return nil, err
+		}
+		for _, sessions := range open {
 			for i := range sessions {
 				r := l.reservation(c, runner, false)
 				l.charge(r.own, ownUse(&sessions[i]))
@@ -127,7 +131,7 @@ func newLedger(e *engine, open map[int]pending) *ledger {
 			}
 		}
 	}
-	return l
+	return l, nil
 }
 
 // recount adds the usage of an execution that an earlier process finished.

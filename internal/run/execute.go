@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -32,13 +33,13 @@ type execution struct {
 	mu          sync.Mutex
 	missing     int
 	repetitions [][]session // by repetition - 1
+	draws       []int       // the numbers of the repetitions, with a Sampler
 }
 
 // queue returns the remaining work, in suite order. It plans lazily, so that a million cases need
 // no list of tasks.
 type queue struct {
-	e    *engine
-	open map[int]pending
+	e *engine
 
 	due []bool // by execution; false once its tasks are planned
 
@@ -49,8 +50,8 @@ type queue struct {
 	red      int // executions of earlier processes that leave the suite red
 }
 
-func newQueue(e *engine, open map[int]pending) *queue {
-	q := &queue{e: e, open: open, due: make([]bool, len(e.state.Executions))}
+func newQueue(e *engine) *queue {
+	q := &queue{e: e, due: make([]bool, len(e.state.Executions))}
 	for i := range e.state.Executions {
 		x := &e.state.Executions[i]
 		if x.State != plumb.ExecutionDone || e.RetryErrors && x.Outcome == plumb.OutcomeError {
@@ -65,20 +66,23 @@ func newQueue(e *engine, open map[int]pending) *queue {
 
 // canary returns the tasks of the first case's executions on agents, and removes them from the
 // queue.
-func (q *queue) canary() []task {
+func (q *queue) canary() (tasks []task, err error) {
 	n := len(q.e.Runners)
 	first := slices.Index(q.due, true)
 	if first < 0 {
-		return nil
+		return nil, nil
 	}
-	var tasks []task
 	for i := first / n * n; i < (first/n+1)*n; i++ {
 		if q.due[i] && q.e.Runners[i%n].Info().Kind == plumb.RunnerAgent {
 			q.due[i] = false
-			tasks = append(tasks, q.plan(i)...)
+			more, err := q.plan(i)
+			if err != nil {
+				return nil, err
+			}
+			tasks = append(tasks, more...)
 		}
 	}
-	return tasks
+	return tasks, nil
 }
 
 // allGreen reports whether no execution, of this process or an earlier one, leaves the suite red.
@@ -94,13 +98,16 @@ func (q *queue) remaining() int {
 	return q.unplayed - q.finished
 }
 
+// source returns the next task, or nil if there is none or the run is stopping.
+type source func() (*task, error)
+
 // sources returns the sources of work. Each source has its own workers.
-func (q *queue) sources() []func() (task, bool) {
+func (q *queue) sources() []source {
 	runners := len(q.e.Runners)
 	if q.e.Schedule != IsolatedByRunner {
-		return []func() (task, bool){q.source(0, 1)}
+		return []source{q.source(0, 1)}
 	}
-	var queues []func() (task, bool)
+	var queues []source
 	for r := range runners {
 		queues = append(queues, q.source(r, runners))
 	}
@@ -108,41 +115,47 @@ func (q *queue) sources() []func() (task, bool) {
 }
 
 // source returns a source of the executions first, first+step, and so on.
-func (q *queue) source(first, step int) func() (task, bool) {
+func (q *queue) source(first, step int) source {
 	var mu sync.Mutex
 	next, ready := first, []task(nil)
-	return func() (task, bool) {
+	return func() (_ *task, err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		for len(ready) == 0 {
-			if next >= len(q.due) {
-				return task{}, false
+			if next >= len(q.due) || q.e.stopped() {
+				return nil, nil
 			}
 			if q.due[next] {
-				ready = q.plan(next)
+				if ready, err = q.plan(next); err != nil {
+					return nil, err
+				}
 			}
 			next += step
 		}
 		if q.e.stopped() {
-			return task{}, false
+			return nil, nil
 		}
-		t := ready[0]
+		t := &ready[0]
 		ready = ready[1:]
-		return t, true
+		return t, nil
 	}
 }
 
-// plan returns the remaining tasks of the execution at index i.
-func (q *queue) plan(i int) []task {
+// plan returns the remaining tasks of the execution at index i. It reads the sessions of earlier
+// processes from the log.
+func (q *queue) plan(i int) ([]task, error) {
 	e := q.e
 	n := len(e.Runners)
-	c := &e.Suite.Cases[i/n]
-	q.mu.Lock()
-	done := q.open[i]
-	delete(q.open, i)
-	q.mu.Unlock()
+	done, err := e.Index.earlier(i)
+	if err != nil {
+		return nil, err
+	}
 	x := &execution{
-		index: i, c: c, runner: i % n, info: e.Runners[i%n].Info(), repetitions: make([][]session, e.repeat(c)),
+		index: i, c: &e.Suite.Cases[i/n], runner: i % n, info: e.Runners[i%n].Info(),
+		repetitions: make([][]session, max(1, cmp.Or(e.state.Cases[i/n].Repeat, e.state.Info.Repeat))),
+	}
+	if done, err = e.takeOver(x, done); err != nil {
+		return nil, err
 	}
 	var tasks []task
 	for r := range x.repetitions {
@@ -163,7 +176,37 @@ func (q *queue) plan(i int) []task {
 	if len(tasks) == 0 {
 		tasks = []task{{x, 0, nil}}
 	}
-	return tasks
+	return tasks, nil
+}
+
+// takeOver records the sessions of an earlier run for the repetitions of x that have none. It
+// returns all sessions of x.
+func (e *engine) takeOver(x *execution, done pending) (pending, error) {
+	if e.Take == nil {
+		return done, nil
+	}
+	events, err := e.Take(x.c, x.runner)
+	if err != nil {
+		return nil, err
+	}
+	taken := pending{}
+	for _, ev := range events {
+		if ev.Repetition < 1 || ev.Repetition > len(x.repetitions) || len(done[ev.Repetition]) > 0 {
+			continue
+		}
+		own := e.event(ev.Type, task{execution: x, repetition: ev.Repetition}, ev.Session)
+		own.Report, own.Failure, own.Judgement = ev.Report, ev.Failure, ev.Judgement
+		stored, _, err := e.log.append(own, ev.Type == plumb.EventSessionJudged)
+		if err != nil {
+			return nil, err
+		}
+		taken.add(stored)
+	}
+	if done == nil {
+		return taken, nil
+	}
+	maps.Copy(done, taken)
+	return done, nil
 }
 
 // sequential reports whether the repetitions of an execution run one after the other and end with
@@ -234,6 +277,9 @@ func (e *engine) perform(ctx context.Context, t task) error {
 		if !worthRetrying(last) || n >= budget || e.blocked[t.runner].reason() != nil {
 			break
 		}
+	}
+	if e.samples != nil {
+		return e.samples.done(&t)
 	}
 	t.mu.Lock()
 	t.repetitions[t.repetition-1] = t.sessions

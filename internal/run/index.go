@@ -1,7 +1,6 @@
 package run
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -119,7 +118,7 @@ func (x *Index) find(execution int) (*os.File, []entry, error) {
 	return x.file, found, nil
 }
 
-// pending holds the sessions so far of an unfinished execution, by repetition.
+// pending holds the sessions so far of an execution that is not finished, by repetition.
 type pending map[int][]session
 
 // session is one session of a repetition. A nil judgement means that it is not judged yet. A
@@ -134,44 +133,44 @@ type session struct {
 	workspace *workspace
 }
 
-// recoverLog reads the log of an earlier process. It returns the state of the run, and the sessions
-// of unfinished executions and, with again, of those that could not be measured. It removes an
+// recoverLog reads the log of an earlier process and returns the state of the run. It removes an
 // incomplete last line from the file. If the log has no event, it returns the zero Run. It fills x.
-func recoverLog(path string, again bool, x *Index) (r *plumb.Run, open map[int]pending, whole extent, err error) {
-	r, open = &plumb.Run{}, map[int]pending{}
+func recoverLog(path string, x *Index) (r *plumb.Run, whole extent, err error) {
+	r = &plumb.Run{}
 	x.path, x.run = path, r
 	whole, err = fold(path, r, nil, func(ev plumb.Event, line []byte, at int64) error {
-		if err := x.add(ev, at, len(line)); err != nil {
-			return err
-		}
-		n, _ := r.Index(ev.Case, ev.Runner) // Apply has checked it
-		switch ev.Type {
-		case plumb.EventSessionFinished, plumb.EventSessionJudged:
-			ev, err := decode(path, bytes.Clone(line))
-			if err != nil {
-				return err
-			}
-			if open[n] == nil {
-				open[n] = pending{}
-			}
-			open[n].add(ev)
-		case plumb.EventExecutionFinished:
-			if !again || ev.Result.Outcome != plumb.OutcomeError {
-				delete(open, n)
-			}
-		default: // other events hold no session
-		}
-		return nil
+		return x.add(ev, at, len(line))
 	})
 	if err != nil {
-		return nil, nil, whole, err
+		return nil, whole, err
 	}
 	if whole.torn {
 		if err := os.Truncate(filepath.Join(path, EventsFile), whole.end); err != nil {
-			return nil, nil, whole, fmt.Errorf("remove the incomplete last line of the run log: %w", err)
+			return nil, whole, fmt.Errorf("remove the incomplete last line of the run log: %w", err)
 		}
 	}
-	return r, open, whole, nil
+	return r, whole, nil
+}
+
+// earlier returns the sessions of an execution that the log has.
+func (x *Index) earlier(execution int) (pending, error) {
+	if !x.has(execution) {
+		return nil, nil
+	}
+	found := pending{}
+	caseID, runnerID := x.run.At(execution)
+	err := x.Sessions(caseID, runnerID, func(ev plumb.Event) error {
+		found.add(ev)
+		return nil
+	})
+	return found, err
+}
+
+// has reports whether the log has a session of an execution.
+func (x *Index) has(execution int) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return execution < len(x.last) && x.last[execution] > 0
 }
 
 func (p pending) add(ev plumb.Event) {

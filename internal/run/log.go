@@ -173,6 +173,18 @@ func (l *log) wait(ev plumb.Event, durable bool) (plumb.Event, error) {
 	return ev, l.failed()
 }
 
+// drain waits until all events so far are written and emitted.
+func (l *log) drain() {
+	l.mu.Lock()
+	done := l.next.done
+	l.mu.Unlock()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+	<-done
+}
+
 // failed returns the error that broke the log, or nil.
 func (l *log) failed() error {
 	l.mu.Lock()
@@ -332,7 +344,7 @@ func ReadInfo(path string) (*plumb.RunInfo, error) {
 		if err := unmarshal(line, &h); err != nil {
 			return err
 		}
-		info = h.Event.Info
+		info = h.Info
 		return found
 	})
 	if errors.Is(err, found) {

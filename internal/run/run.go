@@ -52,6 +52,18 @@ type Options struct {
 	Forecast func(c *plumb.Case, r plumb.RunnerInfo) Forecast
 	// RetryErrors makes a resumed run repeat the sessions that could not be measured.
 	RetryErrors bool
+	// Raise makes a resumed run plan at least this number of repetitions of each case. The log
+	// records it, so that every later process continues with it. A number below that of the run is
+	// an error, and 0 changes nothing.
+	Raise int
+
+	// Take, if set, returns the finished and judged sessions of an earlier run that stand for those of
+	// a case on the runner at the given index. They are recorded as sessions of this run, and only the
+	// repetitions without one are performed.
+	Take func(c *plumb.Case, runner int) ([]plumb.Event, error)
+	// Sampler, if set, chooses the cases of the repetitions instead of the plan, which has one
+	// repetition of each case. A run with a Sampler has one runner.
+	Sampler Sampler
 
 	// Emit is called with each durable event, in the order of the log and never concurrently. It
 	// also gets the state of the run after the event, which it must neither change nor keep. An
@@ -86,12 +98,16 @@ type engine struct {
 	log   *log
 	spent *ledger
 	queue *queue
+	// samples replaces the queue of a run with a Sampler.
+	samples *samples
 
 	slots   chan struct{}
 	blocked []blocker // by runner
 	judges  []*plumb.Judge
 	places  *workspaces
 	started atomic.Int64 // sessions of agents that this process started
+
+	ownIndex bool // no caller closes the index
 
 	stopOnce sync.Once
 	stopping chan struct{}
@@ -109,16 +125,7 @@ type blocker struct {
 }
 
 func newEngine(o Options) (*engine, error) {
-	o.Schedule = cmp.Or(o.Schedule, Parallel)
-	o.Parallel = max(o.Parallel, 1)
-	if o.Schedule == Serial {
-		o.Parallel = 1
-	}
-	o.Repeat = max(o.Repeat, 1)
-	o.TimeoutMs = cmp.Or(o.TimeoutMs, Milliseconds(DefaultTimeout.Milliseconds()))
-	if o.Emit == nil {
-		o.Emit = func(plumb.Event, *plumb.Run) error { return nil }
-	}
+	o = o.complete()
 	e := &engine{
 		Options: o, slots: make(chan struct{}, o.Parallel), blocked: make([]blocker, len(o.Runners)),
 		stopping: make(chan struct{}), noted: map[string]bool{},
@@ -138,14 +145,13 @@ func newEngine(o Options) (*engine, error) {
 		e.judges = append(e.judges, j)
 	}
 
-	var open map[int]pending
 	var whole extent
 	var err error
 	if e.Index == nil {
-		e.Index = &Index{}
+		e.Index, e.ownIndex = &Index{}, true
 	}
 	if e.state = (&plumb.Run{}); exists(o.Dir.Join(EventsFile)) {
-		if e.state, open, whole, err = recoverLog(o.Dir.Path, o.RetryErrors, e.Index); err != nil {
+		if e.state, whole, err = recoverLog(o.Dir.Path, e.Index); err != nil {
 			return nil, err
 		}
 	}
@@ -155,29 +161,89 @@ func newEngine(o Options) (*engine, error) {
 		return nil, err
 	}
 	if err := e.open(resumed, whole.torn); err != nil {
-		return nil, errors.Join(err, e.log.close())
+		return nil, errors.Join(err, e.close())
 	}
-	e.spent = newLedger(e, open)
-	e.queue = newQueue(e, open)
+	if e.spent, err = newLedger(e); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	e.queue = newQueue(e)
+	if e.Sampler != nil {
+		if e.samples, err = newSamples(e); err != nil {
+			return nil, errors.Join(err, e.close())
+		}
+	}
 	return e, nil
+}
+
+// complete returns o with defaults.
+func (o Options) complete() Options {
+	o.Schedule = cmp.Or(o.Schedule, Parallel)
+	o.Parallel = max(o.Parallel, 1)
+	if o.Schedule == Serial {
+		o.Parallel = 1
+	}
+	o.Repeat = max(o.Repeat, 1)
+	if o.Sampler != nil {
+		o.Repeat, o.AllRepetitions = 1, true
+	}
+	o.TimeoutMs = cmp.Or(o.TimeoutMs, Milliseconds(DefaultTimeout.Milliseconds()))
+	if o.Emit == nil {
+		o.Emit = func(plumb.Event, *plumb.Run) error { return nil }
+	}
+	return o
+}
+
+// Planned returns the state of the run that o describes, before its first session. It writes
+// nothing.
+func Planned(o Options, at time.Time) (*plumb.Run, error) {
+	o = o.complete()
+	info, state := o.info(), &plumb.Run{}
+	if err := state.Apply(plumb.Event{Type: plumb.EventRunStarted, At: at, Info: &info}); err != nil {
+		return nil, err
+	}
+	return state, state.Apply(plumb.Event{Type: plumb.EventPlanned, At: at, Cases: o.planned(o.Suite.Cases)})
+}
+
+// info returns what a run records when it starts, without its id and directory.
+func (o *Options) info() plumb.RunInfo {
+	info := o.Info
+	info.Runners = nil
+	for _, r := range o.Runners {
+		info.Runners = append(info.Runners, r.Info())
+	}
+	info.Cases = len(o.Suite.Cases)
+	info.SuiteCases = max(info.SuiteCases, info.Cases)
+	info.Schedule, info.Parallel = string(o.Schedule), o.Parallel
+	info.Repeat, info.Retry, info.MaxSteps, info.MinKappa = o.Repeat, o.Retry, o.MaxSteps, o.MinKappa
+	if slices.ContainsFunc(info.Runners, func(r plumb.RunnerInfo) bool { return worksInDirectory(&r) }) &&
+		o.Workspaces.Config.Mode != "" {
+		info.Workspace = &o.Workspaces.Config
+	}
+	return info
+}
+
+// planned returns what a run records about its cases.
+func (o *Options) planned(cases []plumb.Case) []plumb.CaseInfo {
+	infos := make([]plumb.CaseInfo, len(cases))
+	for i := range cases {
+		c := &cases[i]
+		infos[i] = plumb.CaseInfo{
+			ID: c.ID, Hash: c.Hash, Category: c.Category, Difficulty: c.Difficulty, Tags: c.Tags,
+			Repeat: cmp.Or(c.Repeat, o.Repeat), ExpectedFail: c.ExpectedFail,
+			PromptHash: c.PromptHash, ChecksHash: c.ChecksHash,
+			TimeoutMs: c.Timeout.Milliseconds(), MaxSteps: c.MaxSteps, Metadata: c.Metadata,
+		}
+		if o.Sampler != nil {
+			infos[i].Repeat = 1
+		}
+	}
+	return infos
 }
 
 // open records the start of the run, or of this process's part of it.
 func (e *engine) open(resumed, torn bool) error {
 	if !resumed {
-		info := e.Info
-		info.Runners = nil
-		for _, r := range e.Runners {
-			info.Runners = append(info.Runners, r.Info())
-		}
-		info.Cases = len(e.Suite.Cases)
-		info.SuiteCases = max(info.SuiteCases, info.Cases)
-		info.Schedule, info.Parallel = string(e.Schedule), e.Parallel
-		info.Repeat, info.Retry, info.MaxSteps, info.MinKappa = e.Repeat, e.Retry, e.MaxSteps, e.MinKappa
-		if slices.ContainsFunc(info.Runners, func(r plumb.RunnerInfo) bool { return worksInDirectory(&r) }) &&
-			e.Workspaces.Config.Mode != "" {
-			info.Workspace = &e.Workspaces.Config
-		}
+		info := e.info()
 		info.ID, info.ArtifactDir = cmp.Or(info.ID, e.Dir.ID), e.Dir.Path
 		if _, err := e.log.commit(plumb.Event{Type: plumb.EventRunStarted, At: time.Now(), Info: &info}); err != nil {
 			return err
@@ -190,8 +256,19 @@ func (e *engine) open(resumed, torn bool) error {
 	for _, n := range e.state.Notes {
 		e.noted[n.Text] = true
 	}
-	if _, err := e.log.commit(plumb.Event{Type: plumb.EventRunResumed, At: time.Now()}); err != nil {
+	resume, was := plumb.Event{Type: plumb.EventRunResumed, At: time.Now()}, max(1, e.state.Info.Repeat)
+	if e.Raise > was {
+		resume.Repeat = e.Raise
+	}
+	if _, err := e.log.commit(resume); err != nil {
 		return err
+	}
+	if resume.Repeat > 0 {
+		if err := e.note(plumb.Note{
+			Level: "info", Text: fmt.Sprintf("repetitions raised from %d to %d; earlier sessions are kept", was, e.Raise),
+		}); err != nil {
+			return err
+		}
 	}
 	if torn {
 		if err := e.note(plumb.Note{
@@ -211,19 +288,9 @@ func (e *engine) plan() error {
 	planned := len(e.state.Cases)
 	for from := planned; from < len(e.Suite.Cases); from += chunk {
 		cases := e.Suite.Cases[from:min(from+chunk, len(e.Suite.Cases))]
-		infos := make([]plumb.CaseInfo, len(cases))
-		for i := range cases {
-			c := &cases[i]
-			infos[i] = plumb.CaseInfo{
-				ID: c.ID, Hash: c.Hash, Category: c.Category, Difficulty: c.Difficulty, Tags: c.Tags,
-				Repeat: e.repeat(c), ExpectedFail: c.ExpectedFail,
-				PromptHash: c.PromptHash, ChecksHash: c.ChecksHash,
-				TimeoutMs: c.Timeout.Milliseconds(), MaxSteps: c.MaxSteps, Metadata: c.Metadata,
-			}
-		}
 		var err error
 		if _, done, err = e.log.append(
-			plumb.Event{Type: plumb.EventPlanned, At: time.Now(), Cases: infos}, true,
+			plumb.Event{Type: plumb.EventPlanned, At: time.Now(), Cases: e.planned(cases)}, true,
 		); err != nil {
 			return err
 		}
@@ -234,10 +301,16 @@ func (e *engine) plan() error {
 	return e.log.failed()
 }
 
-// same makes sure that a resumed run has the cases and runners it began with. A log may end before
-// all of its plan.
+// checkSame makes sure that a resumed run has the cases and runners it began with, and not fewer
+// repetitions. A log may end before all of its plan.
 func (e *engine) checkSame() error {
 	was := e.state.Info
+	if e.Raise > 0 && e.Raise < was.Repeat {
+		return plumb.WithHint(
+			fmt.Errorf("resume run %s: %d repetitions are fewer than the %d that it plans", was.ID, e.Raise, was.Repeat),
+			fmt.Sprintf("plumb never removes sessions: give --repeat %d or more, or leave --repeat out", was.Repeat),
+		)
+	}
 	if was.Cases != len(e.Suite.Cases) || len(was.Runners) != len(e.Runners) {
 		return fmt.Errorf("resume run %s: it has %d cases on %d runners, not %d on %d",
 			was.ID, was.Cases, len(was.Runners), len(e.Suite.Cases), len(e.Runners))
@@ -268,7 +341,14 @@ func describeDifference(was, is *plumb.RunnerInfo) error {
 		"an environment variable may set the address: restore it, or start a new run")
 }
 
-func (e *engine) repeat(c *plumb.Case) int { return cmp.Or(c.Repeat, e.Repeat) }
+// close closes the log, and the index if no caller does.
+func (e *engine) close() error {
+	err := e.log.close()
+	if e.ownIndex {
+		err = errors.Join(err, e.Index.Close())
+	}
+	return err
+}
 
 // apply folds a durable event and emits it. Only the log's goroutine calls it.
 func (e *engine) apply(ev plumb.Event) error {
@@ -331,15 +411,22 @@ func (e *engine) run(ctx context.Context) error {
 		cancelWorkers(err)
 		e.end(plumb.StopInterrupted)
 	}
-	for _, next := range e.queue.sources() {
+	sources := e.queue.sources()
+	if e.samples != nil {
+		sources = []source{e.samples.next}
+	}
+	for _, next := range sources {
 		for range e.workers() {
 			work.Go(func() {
 				for {
-					t, ok := next()
-					if !ok {
+					t, err := next()
+					if t == nil && err == nil {
 						return
 					}
-					if err := e.perform(workers, t); err != nil {
+					if err == nil {
+						err = e.perform(workers, *t)
+					}
+					if err != nil {
 						cancelWorkers(err)
 						e.end(plumb.StopInterrupted)
 						return
@@ -356,31 +443,65 @@ func (e *engine) run(ctx context.Context) error {
 	if errors.Is(err, context.Canceled) || ctx.Err() != nil {
 		err = nil // an interruption is not an error
 	}
-	remaining := e.queue.remaining()
-	if cerr := e.places.close(remaining == 0 && e.queue.allGreen()); cerr != nil && err == nil {
+	if ferr := e.finishRun(began, err != nil); err == nil {
+		err = ferr
+	}
+	if cerr := e.close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+// finishRun deletes the workspaces and records the end of this process's work. After an error it
+// records nothing.
+func (e *engine) finishRun(began time.Time, broken bool) (err error) {
+	remaining, green := e.queue.remaining(), e.queue.allGreen()
+	ended := plumb.Event{Type: plumb.EventRunFinished}
+	switch {
+	case e.samples == nil:
+		if remaining == 0 {
+			e.stop = ""
+		}
+	case broken:
+		green = false
+	default:
+		if remaining, err = e.samples.finish(); err != nil {
+			return err
+		}
+		green = e.state.Totals.OK() == e.state.Totals.Planned
+		ended.Decision = e.Sampler.Decision(true)
+		if e.Sampler.Decided() {
+			e.stop = plumb.StopDecided
+		}
+		if e.stop == plumb.StopDecided && remaining == 0 {
+			e.stop = ""
+		}
+	}
+	if cerr := e.places.close(remaining == 0 && green); cerr != nil && !broken {
 		err = e.note(plumb.Note{Level: "warning", Text: "a workspace could not be deleted: " + cerr.Error()})
 	}
-	if remaining == 0 {
-		e.stop = ""
-	}
-	if err == nil {
-		_, err = e.log.commit(plumb.Event{Type: plumb.EventRunFinished, At: time.Now(), End: &plumb.RunEnd{
-			Stop: e.stop, Remaining: remaining, DurationMs: time.Since(began).Milliseconds(),
-		}})
-	}
-	if cerr := e.log.close(); err == nil {
-		err = cerr
+	if err == nil && !broken {
+		ended.At = time.Now()
+		ended.End = &plumb.RunEnd{Stop: e.stop, Remaining: remaining, DurationMs: time.Since(began).Milliseconds()}
+		_, err = e.log.commit(ended)
 	}
 	return err
 }
 
 // workers returns the number of workers per source. Where sessions may overlap there are more
 // workers than slots, so that a slot is free again while its last session is recorded and judged.
+//
+// With a Sampler there are as many workers as slots, so that no repetition is drawn before it can
+// start: after a decision it would be missing between others.
 func (e *engine) workers() int {
-	if e.Schedule == Parallel && e.Parallel > 1 {
+	switch {
+	case e.Schedule != Parallel || e.Parallel == 1:
+		return 1
+	case e.Sampler != nil:
+		return e.Parallel
+	default:
 		return 2*e.Parallel + 8
 	}
-	return 1
 }
 
 // watch ends the run when Drain is closed, ctx ends, or the time budget (left) is spent.

@@ -40,6 +40,9 @@ type Workspaces struct {
 	Keep bool
 	// Environ is the environment of bootstrap programs, as name=value.
 	Environ func() []string
+	// Withhold, if set, removes from the isolated workspace of a session what is withheld from the
+	// runner with this id.
+	Withhold func(runnerID, workspace string) error
 }
 
 // WorkspaceRoot returns the default directory for workspaces.
@@ -135,6 +138,11 @@ func (w *workspaces) prepare(ctx context.Context, t task, number int, dir string
 			return nil, plumb.Failuref(plumb.OriginWorkspace, "clear the workspace: %w", err)
 		}
 		f := w.fill(ctx, ws, limit, dir, map[string]string{"CASE_ID": t.c.ID, "RUNNER_ID": t.info.ID})
+		if f == nil && w.Withhold != nil {
+			if err := w.Withhold(t.info.ID, path); err != nil {
+				f = plumb.Failed(plumb.OriginWorkspace, err)
+			}
+		}
 		if f == nil {
 			f = w.look(ws)
 		}

@@ -123,8 +123,8 @@ func (b *Bundle) codeIn(ctx context.Context, h lib.Host) parsed {
 	return all
 }
 
-// workingDir returns the directory in which a suite in code is executed: the user's when it was read,
-// or that of the suite if the user's no longer exists.
+// workingDir returns the directory in which a suite in code is executed: the user's when it was
+// read, or that of the suite if the user's no longer exists.
 func (b *Bundle) workingDir() string {
 	for _, dir := range []string{b.dir, filepath.Dir(b.origin)} {
 		if info, err := os.Stat(dir); err == nil && info.IsDir() {
@@ -168,7 +168,8 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 			r.add(d, fmt.Sprintf("unknown %s %q", word.name, word.value), doc.DidYouMean(word.value, word.known))
 		}
 	}
-	// Any file of the bundle can change what an assert function does. So its hash contains the suite's.
+	// Any file of the bundle can change what an assert function does. So its hash contains the
+	// suite's.
 	content := digest.CaseContent{Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens}
 	if d.HasAssert {
 		c.Assertions = append(c.Assertions, &codeCheck{r.bundle.code, c.ID, c.Source, r.judge, r.embedder})

@@ -1,0 +1,46 @@
+package plumb
+
+// Decision is the state of the question of a run that ends when the question is decided.
+type Decision struct {
+	// Against is the baseline as the user named it, and Gate the condition; one of them may be "".
+	Against string `json:"against,omitempty"`
+	Gate    string `json:"gate,omitempty" redact:"-"`
+	// BaselineRun is the id of the run of the baseline; "" if the baseline is not a single run.
+	BaselineRun string `json:"baselineRun,omitempty" redact:"-"`
+	// Conclusion is better, worse, equivalent or not decisive; for a gate it is holds, violated or
+	// unproven. It is "" while the run continues.
+	Conclusion string `json:"conclusion,omitempty" redact:"-"`
+	// Drawn counts the draws with a result, and Limit is the largest allowed number. Measured
+	// counts those that could be measured.
+	Drawn    int `json:"drawn"`
+	Limit    int `json:"limit"`
+	Measured int `json:"measured"`
+	// Lost counts pairs where only the baseline passed, and Won those where only the candidate did.
+	Lost int `json:"lost"`
+	Won  int `json:"won"`
+	// Value is the mean over the measured cases of candidate minus baseline or, for a gate without
+	// a sign, of the candidate.
+	Value *float64 `json:"value"`
+	// Low and High are the interval of Value at the level Confidence, as if the number of draws had
+	// been fixed. Detectable is the difference that this many draws detect with a probability of
+	// 0.8. They are set when the run has ended, if they can be computed.
+	Low        *float64 `json:"low,omitempty"`
+	High       *float64 `json:"high,omitempty"`
+	Confidence float64  `json:"confidence,omitempty"`
+	Detectable *float64 `json:"detectable,omitempty"`
+	// Cases counts the cases with a measured draw.
+	Cases  int     `json:"cases,omitempty"`
+	Alpha  float64 `json:"alpha"`
+	Margin float64 `json:"margin,omitempty"`
+	// Evidence has each conclusion that is possible, with the part of the necessary evidence that
+	// there is: from 0 to 1, which decides.
+	Evidence []EvidenceFor `json:"evidence"`
+	// Exhausted counts cases without another result of the baseline.
+	Exhausted int `json:"exhausted,omitempty"`
+}
+
+// EvidenceFor is the evidence for one conclusion.
+type EvidenceFor struct {
+	Conclusion string  `json:"conclusion" redact:"-"`
+	Part       float64 `json:"part"`
+}

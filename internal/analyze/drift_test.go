@@ -1,0 +1,409 @@
+package analyze
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gonum.org/v1/gonum/stat/combin"
+)
+
+// near reports whether two figures are equal but for rounding.
+func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(1, math.Abs(a), math.Abs(b)) }
+
+// centered returns a random symmetric matrix whose rows add up to 0 within each stratum.
+func centered(random *rand.Rand, sizes []int) *mmdTest {
+	x := &mmdTest{}
+	var stratum []int
+	for s, n := range sizes {
+		units := make([]int, n)
+		for i := range units {
+			units[i] = x.n + i
+			stratum = append(stratum, s)
+		}
+		x.strata = append(x.strata, units)
+		x.n += n
+	}
+	x.d = make([]float64, x.n*x.n)
+	for i := range x.n {
+		for j := range i + 1 {
+			x.d[i*x.n+j] = random.NormFloat64()
+			x.d[j*x.n+i] = x.d[i*x.n+j]
+		}
+	}
+	w := &windowTest{span: &driftSpanData{runs: make([]*driftRun, x.n)}, submitter: stratum}
+	w.names = make([]string, len(sizes))
+	for i := range x.n {
+		w.runs = append(w.runs, i)
+	}
+	w.centerGram(x.d)
+	x.d = w.gram
+	x.chosen = make([]bool, x.n)
+	return x
+}
+
+// TestMoments compares the closed form of the mean and the variance with all choices.
+func TestMoments(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 1))
+	for _, test := range [][][2]int{{{7, 3}}, {{9, 2}}, {{4, 2}, {5, 1}}, {{3, 2}, {4, 2}, {4, 1}}} {
+		var sizes []int
+		for _, s := range test {
+			sizes = append(sizes, s[0])
+		}
+		x := centered(random, sizes)
+		var values []float64
+		var choose func(stratum int)
+		choose = func(stratum int) {
+			if stratum == len(test) {
+				values = append(values, x.observed())
+				return
+			}
+			units := x.strata[stratum]
+			for _, picked := range combin.Combinations(len(units), test[stratum][1]) {
+				for _, i := range units {
+					x.chosen[i] = false
+				}
+				for _, i := range picked {
+					x.chosen[units[i]] = true
+				}
+				choose(stratum + 1)
+			}
+		}
+		choose(0)
+		mean, variance := 0.0, 0.0
+		for _, v := range values {
+			mean += v / float64(len(values))
+		}
+		for _, v := range values {
+			variance += (v - mean) * (v - mean) / float64(len(values))
+		}
+		gotMean, gotVariance := x.moments()
+		if !near(gotMean, mean) {
+			t.Errorf("%v: mean %v, want %v", test, gotMean, mean)
+		}
+		// The closed form of the variance treats the choices of different units as independent.
+		if ratio := gotVariance / variance; ratio < 0.5 || ratio > 2 {
+			t.Errorf("%v: variance %v, want about %v", test, gotVariance, variance)
+		}
+		shuffled := newShuffles(x, NewSeed("test"))
+		sum := 0.0
+		const draws = 20_000
+		for range draws {
+			sum += shuffled.next()
+		}
+		if got := sum / draws; math.Abs(got-mean) > 5*math.Sqrt(variance/draws) {
+			t.Errorf("%v: the mean of random choices is %v, want %v", test, got, mean)
+		}
+	}
+}
+
+func TestPearsonTail(t *testing.T) {
+	for _, test := range []struct{ z, skewness, want float64 }{
+		{0, 0, 0.5}, {1.959963984540054, 0, 0.025}, {-2, 2, 1}, {-1, 2, 1}, // 2 is the exponential distribution
+		{0, 2, math.Exp(-1)}, {2, 2, math.Exp(-3)},
+	} {
+		if got := pearsonTail(test.z, test.skewness); !near(got, test.want) {
+			t.Errorf("pearsonTail(%v, %v) = %v, want %v", test.z, test.skewness, got, test.want)
+		}
+	}
+}
+
+func TestTextFeatures(t *testing.T) {
+	if got := textWords("Ja, 3x!\n été", 256); !slices.Equal(got, []string{"Ja", ",", "3x", "!", "été"}) {
+		t.Errorf("words %q", got)
+	}
+	if got := textWords("a b c d", 2); !slices.Equal(got, []string{"a", "b"}) {
+		t.Errorf("words %q", got)
+	}
+	if got := normalize("  e\u0301 a\r\nb \n"); got != "é a\nb" {
+		t.Errorf("normalize: %q", got)
+	}
+	dense := make([]float32, driftBuckets)
+	for _, text := range []string{"", "a", "a b a b a", strings.Repeat("word ", 500)} {
+		f := textFeatures(text)
+		load(dense, f)
+		if got := dot(dense, f); math.Abs(float64(got)-1) > 1e-5 {
+			t.Errorf("the features of %.10q have length %v", text, got)
+		}
+		unload(dense, f)
+	}
+	// One word: the word, the end mark, and two pairs. They share the end mark with the empty text.
+	load(dense, textFeatures("a"))
+	if got := dot(dense, textFeatures("")); math.Abs(float64(got)-1/math.Sqrt(8)) > 1e-6 {
+		t.Errorf("kernel %v, want %v", got, 1/math.Sqrt(8))
+	}
+}
+
+func TestDueWindows(t *testing.T) {
+	for runs, want := range map[bool]int{false: 826, true: 1070} {
+		n := 0
+		for day := 100_000; day < 100_365; day++ {
+			n += len(due(day, 0, runs))
+		}
+		if math.Abs(float64(n-want)) > 6 {
+			t.Errorf("%d windows a year, want about %d", n, want)
+		}
+	}
+	if n := len(due(13, 0, false)); n != 0 {
+		t.Errorf("%d windows on day 13", n)
+	}
+	if w := due(14, 0, false); len(w) != 2 || w[0].length != 3 || w[0].oldest() != 0 || w[0].onset() != 12 {
+		t.Errorf("windows %v on day 14", w)
+	}
+}
+
+// crowd adds the runs of a day to a panel: answer makes the answer of a submitter to a prompt.
+func crowd(p *DriftPanel, day, submitters int, answer func(s, prompt int) DriftAnswer) {
+	for s := range submitters {
+		r := DriftRun{ID: fmt.Sprint(day), Submitter: fmt.Sprintf("s%d", s), Day: day}
+		for q := range 6 {
+			a := answer(s, q)
+			a.Prompt = fmt.Sprint(q)
+			r.Answers = append(r.Answers, a)
+		}
+		p.Add(r)
+	}
+}
+
+// TestKindsOfAlarms checks the kinds: a change for all, for one submitter, of white space, and one
+// that is too small to matter; and that a small crowd has no quorum.
+func TestKindsOfAlarms(t *testing.T) {
+	t.Parallel()
+	const change, days = 30, 41
+	words := []string{"yes", "no", "perhaps"}
+	for name, test := range map[string]struct {
+		submitters int
+		after      func(s int, text string) string
+		kind       string
+		state      DriftState
+	}{
+		"nothing": {6, func(_ int, text string) string { return text }, "", StateStable},
+		"all":     {6, func(_ int, text string) string { return "well, " + text }, DriftConfirmed, StateChanged},
+		"one": {6, func(s int, text string) string {
+			return strings.Repeat("well, ", 1-min(s, 1)) + text
+		}, DriftLocal, StateLocal},
+		"space":     {6, func(_ int, text string) string { return text + "\n" }, DriftFormat, StateFormat},
+		"no quorum": {2, func(_ int, text string) string { return "well, " + text }, "", StateLearning},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(3, 3))
+			p := NewDriftPanel(DriftOptions{})
+			kinds := map[string]*DriftAlarm{}
+			for day := range days {
+				crowd(p, day, test.submitters, func(s, _ int) DriftAnswer {
+					text := words[random.IntN(3)]
+					if day >= change {
+						text = test.after(s, text)
+					}
+					return DriftAnswer{Text: text, HasText: true, Score: math.NaN()}
+				})
+				for _, a := range p.Evaluate(day) {
+					if a.Day != day {
+						t.Errorf("an alarm of day %d on day %d", a.Day, day)
+					}
+					if day < change {
+						t.Errorf("a false alarm on day %d: %s %s", day, a.Kind, a.Statistic)
+					}
+					if kinds[a.Kind] == nil {
+						kinds[a.Kind] = &a
+					}
+				}
+			}
+			for _, kind := range []string{DriftConfirmed, DriftLocal, DriftFormat} {
+				if (kinds[kind] != nil) != (kind == test.kind) {
+					t.Errorf("alarms of kind %s: %v", kind, kinds[kind])
+				}
+			}
+			if a := kinds[DriftConfirmed]; a != nil && (a.Onset < change-2 || a.Onset > change || a.Agreeing != 6 ||
+				a.Effect.LostSimilarity < 0.1 || len(a.Where) == 0 || !math.IsNaN(a.Effect.Score)) {
+				t.Errorf("alarm %+v", a)
+			}
+			if a := kinds[DriftLocal]; a != nil && !slices.Contains(a.Blamed, "s0") {
+				t.Errorf("blamed %v", a.Blamed)
+			}
+			if got := p.Status().State; got != test.state {
+				t.Errorf("state %s, want %s", got, test.state)
+			}
+		})
+	}
+}
+
+// TestTrace checks that a change that is surely too small to matter is not drift, and that a change of
+// scores is found.
+func TestTrace(t *testing.T) {
+	t.Parallel()
+	for change, want := range map[float64]string{0.003: DriftTrace, 0.02: DriftConfirmed} {
+		random := rand.New(rand.NewPCG(3, 3))
+		p := NewDriftPanel(DriftOptions{})
+		kinds := map[string]bool{}
+		for day := range 41 {
+			crowd(p, day, 5, func(int, int) DriftAnswer {
+				score := 0.8 + 0.003*random.NormFloat64()
+				if day >= 30 {
+					score -= change
+				}
+				return DriftAnswer{Score: score}
+			})
+			for _, a := range p.Evaluate(day) {
+				if kinds[a.Kind] = true; a.Statistic != DriftScore || !(a.Effect.Score < 0) {
+					t.Errorf("%s of %s: %+v", a.Kind, a.Statistic, a.Effect)
+				}
+			}
+		}
+		if !kinds[want] || kinds[DriftTrace] && kinds[DriftConfirmed] {
+			t.Errorf("a change by %v: alarms %v, want %s", change, kinds, want)
+		}
+	}
+}
+
+// TestHashesOnly checks that runs that share only the hashes of their texts are tested, too.
+func TestHashesOnly(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 3))
+	p := NewDriftPanel(DriftOptions{})
+	found := false
+	for day := range 45 {
+		crowd(p, day, 4, func(_, q int) DriftAnswer {
+			return DriftAnswer{Hash: fmt.Sprint(q, random.IntN(3), day >= 30), Score: math.NaN()}
+		})
+		for _, a := range p.Evaluate(day) {
+			found = found || a.Kind == DriftConfirmed && a.Statistic == DriftMMD && day >= 30
+		}
+	}
+	if !found {
+		t.Error("the change was not found")
+	}
+}
+
+// TestCause checks the attribution by recorded facts.
+func TestCause(t *testing.T) {
+	t.Parallel()
+	const change = 30
+	for name, test := range map[string]struct {
+		facts   func(r *DriftRun, s int, changed bool)
+		affects func(s int) bool
+		own     bool
+		want    string
+	}{
+		"nothing recorded": {func(*DriftRun, int, bool) {}, func(int) bool { return true }, false, CauseUnknown},
+		"another model served": {func(r *DriftRun, _ int, changed bool) {
+			r.Provider = map[string]string{"served model": fmt.Sprint(changed)}
+		}, func(int) bool { return true }, false, CauseProvider},
+		"same setups": {func(r *DriftRun, _ int, _ bool) {
+			r.Client = map[string]string{"agent version": "1"}
+		}, func(int) bool { return true }, false, CauseProvider},
+		"all updated": {func(r *DriftRun, _ int, changed bool) {
+			r.Client = map[string]string{"agent version": fmt.Sprint(changed)}
+		}, func(int) bool { return true }, false, CauseUnknown},
+		"those that updated": {func(r *DriftRun, s int, changed bool) {
+			r.Client = map[string]string{"agent version": fmt.Sprint(changed && s < 5)}
+		}, func(s int) bool { return s < 5 }, false, CauseSetup},
+		"alone": {func(r *DriftRun, _ int, changed bool) {
+			r.Submitter, r.Provider = "me", map[string]string{"fingerprint": fmt.Sprint(changed)}
+		}, func(int) bool { return true }, true, CauseProvider},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			random := rand.New(rand.NewPCG(3, 3))
+			p := NewDriftPanel(DriftOptions{Own: test.own})
+			var alarm *DriftAlarm
+			for day := range 45 {
+				for s := range 9 {
+					r := DriftRun{ID: fmt.Sprint(day, s), Submitter: fmt.Sprint(s), Day: day}
+					test.facts(&r, s, day >= change)
+					text := []string{"yes", "no", "perhaps"}
+					if day >= change && test.affects(s) {
+						text = []string{"certainly", "never", "why"}
+					}
+					for q := range 4 {
+						answer := DriftAnswer{Prompt: fmt.Sprint(q), Text: text[random.IntN(3)], HasText: true, Score: 1}
+						r.Answers = append(r.Answers, answer)
+					}
+					p.Add(r)
+				}
+				for _, a := range p.Evaluate(day) {
+					if a.Kind == DriftConfirmed && alarm == nil {
+						alarm = &a
+					}
+				}
+			}
+			if alarm == nil {
+				t.Fatal("the change was not found")
+			}
+			if alarm.Cause.Cause != test.want {
+				t.Errorf("cause %+v, want %s", alarm.Cause, test.want)
+			}
+		})
+	}
+}
+
+// TestPoolSums checks that the sums that a panel keeps between days are those of its runs.
+func TestPoolSums(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 5))
+	p := NewDriftPanel(DriftOptions{Own: true})
+	for day := range 75 {
+		for range random.IntN(3) {
+			r := DriftRun{ID: fmt.Sprint(random.IntN(1000)), Submitter: "me", Day: day}
+			for q := range 5 {
+				if random.IntN(20) == 0 {
+					continue
+				}
+				for range 1 + random.IntN(2)*random.IntN(2) {
+					text := strings.Repeat("a b c d e f"[:1+random.IntN(10)], 1+random.IntN(2))
+					r.Answers = append(r.Answers, DriftAnswer{Prompt: fmt.Sprint(q), Text: text, HasText: true, Score: 1})
+				}
+			}
+			p.Add(r)
+		}
+		p.Evaluate(day)
+		for _, a := range p.pool {
+			sums := make([]float64, len(a.set.prompts))
+			for _, b := range p.pool {
+				if a == b {
+					continue
+				}
+				row, set := kernelRow(a, b)
+				for i, k := range row {
+					if k >= 0 {
+						sums[a.at(set.prompts[i])] += float64(k)
+					}
+				}
+			}
+			if !slices.Equal(sums, a.sums) {
+				t.Fatalf("day %d: sums %v, want %v", day, a.sums, sums)
+			}
+		}
+	}
+	if len(p.pool) == 0 || len(p.pool) > 62*2 {
+		t.Errorf("%d runs in the pool", len(p.pool))
+	}
+}
+
+func BenchmarkDriftScores(b *testing.B) {
+	random := rand.New(rand.NewPCG(1, 1))
+	p := NewDriftPanel(DriftOptions{})
+	day := 0
+	for b.Loop() {
+		for s := range 5 {
+			r := DriftRun{ID: fmt.Sprint(day), Submitter: fmt.Sprint((s + day) % 8), Day: day}
+			r.Answers = make([]DriftAnswer, 100)
+			for q := range r.Answers {
+				r.Answers[q] = DriftAnswer{Prompt: prompts100[q], Score: float64(random.IntN(2))}
+			}
+			p.Add(r)
+		}
+		p.Evaluate(day)
+		day++
+	}
+}
+
+var prompts100 = func() (names []string) {
+	for q := range 100 {
+		names = append(names, fmt.Sprintf("i%03d", q))
+	}
+	return names
+}()

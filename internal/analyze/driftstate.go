@@ -1,0 +1,165 @@
+package analyze
+
+import "math"
+
+// DriftState is the state of a panel.
+type DriftState string
+
+// The states of a panel.
+const (
+	StateLearning DriftState = "learning"
+	StateStable   DriftState = "stable"
+	StateSuspect  DriftState = "suspect"
+	StateChanged  DriftState = "changed"
+	StateLocal    DriftState = "local"
+	StateFormat   DriftState = "format"
+	StateMixed    DriftState = "mixed fleet"
+	StateThin     DriftState = "thin"
+	StateGap      DriftState = "gap"
+)
+
+// DriftStatus is what the latest evaluation of a panel found.
+type DriftStatus struct {
+	Day   int
+	State DriftState
+	// Tested means that at least one test of the day level was possible, with enough submitters.
+	Tested bool
+	// Days is the number of days since the epoch began, Submitters the number of submitters in the
+	// trailing days, and Experienced the number of those with at least 8 runs.
+	Days, Submitters, Experienced int
+	// Needed is the number of submitters with at least 8 runs that a test needs. Latest is the day of
+	// the latest run, Since the first day of the latest change.
+	Needed, Latest, Since int
+	// RunsPerDay and ScoreSD describe the scores of the last 30 days: ScoreSD is the standard
+	// deviation of the scores of runs within submitters, or NaN.
+	RunsPerDay, ScoreSD float64
+}
+
+// Detectable returns the smallest drop of the mean score, in percentage points, that the detectors
+// are likely to see within a number of days; NaN without scores. With m runs a day and the standard
+// deviation s of their scores, a drop d takes a/(1-a/30) days, a = (4.13 s/d)^2/m.
+func (s DriftStatus) Detectable(days float64) float64 {
+	a := days / (1 + days/driftOld)
+	return 100 * 4.13 * s.ScoreSD / math.Sqrt(a*s.RunsPerDay)
+}
+
+// Tested reports whether the latest evaluation had a test of the day level, with enough submitters.
+func (p *DriftPanel) Tested() bool { return p.tested }
+
+// measured records a test of the day level.
+func (p *DriftPanel) measured(t *windowTest) {
+	if _, ok := t.quorum(); ok || p.options.Own {
+		p.tested = true
+	}
+}
+
+// Status returns the state of the panel after the latest evaluation.
+func (p *DriftPanel) Status() DriftStatus {
+	const experience = 8
+	s := DriftStatus{Day: p.day, Latest: p.latest, Tested: p.tested, State: StateGap}
+	if p.Empty() {
+		return s
+	}
+	runs := map[string]int{}
+	for _, r := range p.runs {
+		runs[r.submitter]++
+	}
+	s.Submitters = len(runs)
+	for _, n := range runs {
+		if n >= experience {
+			s.Experienced++
+		}
+	}
+	start := p.epochs[driftFirst]
+	for _, name := range []string{DriftMMD, DriftTypicality, DriftScore, DriftLogprobs} {
+		start = max(start, p.epoch(name))
+	}
+	s.Days = s.Day - start + 1
+	liars := (s.Submitters + 3) / 4
+	if p.options.Own {
+		liars = -1 // the one submitter is enough
+	}
+	s.Needed = 2 + liars
+	p.describeScores(&s)
+	kinds := p.kinds
+	recent := func(key string, days int) bool {
+		day, ok := p.epochs[key]
+		return ok && s.Day-day < days
+	}
+	anyRecent := func(suffix string, days int) bool {
+		return recent(DriftMMD+suffix, days) || recent(DriftTypicality+suffix, days) ||
+			recent(DriftScore+suffix, days) || recent(DriftLogprobs+suffix, days)
+	}
+	switch {
+	case s.Day-p.latest >= driftLearning:
+		s.State = StateGap
+	case kinds[DriftConfirmed] || anyRecent("", driftSame):
+		s.State = StateChanged
+	case s.Days < driftLearning || s.Experienced < s.Needed:
+		s.State = StateLearning
+	case !s.Tested:
+		s.State = StateThin
+	case kinds[DriftSuspect] || anyRecent("/run", driftSame):
+		s.State = StateSuspect
+	case kinds[DriftLocal] || anyRecent("/local", driftOld):
+		s.State = StateLocal
+	case kinds[DriftFormat] || recent(driftRaw, driftSame):
+		s.State = StateFormat
+	case s.Days >= driftOld && p.mixedFleet(p.newSpans(p.day)):
+		s.State = StateMixed
+	default:
+		s.State = StateStable
+	}
+	suffix := ""
+	if s.State == StateSuspect {
+		suffix = "/run"
+	}
+	s.Since = p.epochs[driftFirst]
+	for _, name := range []string{DriftMMD, DriftTypicality, DriftScore, DriftLogprobs} {
+		s.Since = max(s.Since, p.epoch(name+suffix))
+	}
+	return s
+}
+
+// mixedFleet reports whether the runs of one day differ less than those of different days, over the
+// last 30 days.
+func (p *DriftPanel) mixedFleet(spans *spanCache) bool {
+	for _, name := range []string{DriftMMD, DriftScore} {
+		span := spans.of(p.epoch(name), name)
+		if span == nil {
+			continue
+		}
+		t := span.split(spans.day-driftOld+1, spans.day+1, spans.day)
+		if span.mode != modeScore {
+			t.centerGram(span.grams(t.first))
+		}
+		if t.mixed() {
+			return true
+		}
+	}
+	return false
+}
+
+// describeScores sets the figures of the scores of the last 30 days.
+func (p *DriftPanel) describeScores(s *DriftStatus) {
+	sums, counts := map[string]float64{}, map[string]float64{}
+	recent := func(yield func(*driftRun)) {
+		for _, r := range p.runs {
+			if r.day > s.Day-driftOld && !math.IsNaN(r.score) {
+				yield(r)
+			}
+		}
+	}
+	runs, squares := 0.0, 0.0
+	recent(func(r *driftRun) {
+		sums[r.submitter] += r.score
+		counts[r.submitter]++
+		runs++
+	})
+	recent(func(r *driftRun) {
+		d := r.score - sums[r.submitter]/counts[r.submitter]
+		squares += d * d
+	})
+	s.RunsPerDay = runs / float64(min(driftOld, s.Day-p.epochs[driftFirst]+1))
+	s.ScoreSD = math.Sqrt(squares / (runs - float64(len(counts)))) // NaN without enough runs
+}

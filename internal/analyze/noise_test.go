@@ -1,0 +1,136 @@
+package analyze_test
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+)
+
+// drawn returns samples of cases with the given pass rates.
+func drawn(rates []float64, repeats int, random *rand.Rand) [][]analyze.Sample {
+	cases := make([][]analyze.Sample, len(rates))
+	for i, rate := range rates {
+		for r := range repeats {
+			s := analyze.Sample{Repetition: int32(r + 1), Outcome: plumb.OutcomeFail, Tokens: math.Exp(random.NormFloat64())}
+			if random.Float64() < rate {
+				s.Outcome = plumb.OutcomePass
+			}
+			cases[i] = append(cases[i], s)
+		}
+	}
+	return cases
+}
+
+func TestNoise(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 1))
+	cases := drawn([]float64{1, 1, 0}, 4, random)
+	for i := range cases[1] { // one case alternates
+		cases[1][i].Outcome = []plumb.Outcome{plumb.OutcomePass, plumb.OutcomeFail}[i%2]
+	}
+	n := analyze.NoiseOf(cases, analyze.NewSeed("test"))
+	if n.Cases != 3 || n.Repetitions != 12 || math.Abs(n.Flip.Value-2.0/9) > 1e-12 || math.Abs(n.Within-1.0/9) > 1e-12 {
+		t.Errorf("%+v", n)
+	}
+	if want := 1.959964 * math.Sqrt(2.0/9/12); math.Abs(n.Floor(3, 4)-want) > 1e-6 {
+		t.Errorf("floor %v, want %v", n.Floor(3, 4), want)
+	}
+	if h := n.Halves; h.Odd != (analyze.Count{Passed: 4, Measured: 6}) || h.Even.Passed != 2 || !(h.Difference.Value < 0) {
+		t.Errorf("%+v", h)
+	}
+	steady := analyze.NoiseOf(drawn([]float64{1, 0}, 5, random), analyze.NewSeed("test"))
+	if !steady.Steady || steady.Within != 0.1 || steady.Flip.Value != 0 || !(steady.Flip.Hi > 0) {
+		t.Errorf("%+v", steady)
+	}
+	for _, none := range [][][]analyze.Sample{nil, {nil}, {{{Repetition: 1, Outcome: plumb.OutcomeError}}}} {
+		n := analyze.NoiseOf(none, analyze.NewSeed("test"))
+		if n.Cases != 0 || !math.IsNaN(n.Within) || n.Steady || n.Flip.OK || !math.IsNaN(n.TokenDeviation) {
+			t.Errorf("%v: %+v", none, n)
+		}
+	}
+}
+
+// TestSimulatedNoise draws pairs of runs of the same cases. The noise floor of one of them holds in
+// about 95 % of the pairs, for rates and for tokens, and the self-check warns at its level.
+func TestSimulatedNoise(t *testing.T) {
+	t.Parallel()
+	pairs := replicates(t, 400, 4000)
+	random := rand.New(rand.NewPCG(5, 5))
+	const cases, repeats = 60, 4
+	within, tokens, warned := 0, 0, 0
+	for range pairs {
+		rates := bank(cases, random)
+		a, b := drawn(rates, repeats, random), drawn(rates, repeats, random)
+		n := analyze.NoiseOf(a, analyze.NewSeed("test"))
+		diff, logs := 0.0, 0.0
+		for i := range a {
+			diff += analyze.CountOf(b[i]).Rate() - analyze.CountOf(a[i]).Rate()
+			logs += meanOf(analyze.LogTokens(b[i])) - meanOf(analyze.LogTokens(a[i]))
+		}
+		if math.Abs(diff/cases) <= n.Floor(cases, repeats) {
+			within++
+		}
+		if math.Abs(logs/cases) <= math.Log1p(n.TokenFloor(cases, repeats)) {
+			tokens++
+		}
+		if n.Halves.P <= 0.05 {
+			warned++
+		}
+	}
+	of := float64(pairs)
+	error3 := 3 * math.Sqrt(0.05*0.95/of)
+	// The estimated variance costs up to two points of coverage, and the self-check is conservative.
+	if c := float64(within) / of; c < 0.93-error3 || c > 0.96+error3 {
+		t.Errorf("the floor of the pass rate holds in %.3f of the pairs", c)
+	}
+	if c := float64(tokens) / of; c < 0.94-error3 || c > 0.96+error3 {
+		t.Errorf("the floor of the tokens holds in %.3f of the pairs", c)
+	}
+	if w := float64(warned) / of; w > 0.05+error3 {
+		t.Errorf("the self-check has a level of %.3f", w)
+	}
+	t.Logf("pass rate %.3f, tokens %.3f, self-check %.3f", float64(within)/of, float64(tokens)/of, float64(warned)/of)
+}
+
+// TestSimulatedDetection plants the difference that a design can detect. The stratified test finds
+// it a little less often than in the planned 80 % of comparisons, because the plan takes the
+// variance of the baseline for both sides.
+func TestSimulatedDetection(t *testing.T) {
+	t.Parallel()
+	comparisons := replicates(t, 300, 3000)
+	random := rand.New(rand.NewPCG(6, 6))
+	for _, repeats := range []int{1, 5} {
+		found := 0
+		for range comparisons {
+			rates := bank(100, random)
+			v := 0.0
+			for _, p := range rates {
+				v += p * (1 - p) / 100
+			}
+			design := analyze.RepeatedDesign{Cases: len(rates), Repeats: repeats, Within: v}
+			difference, ok := design.DetectableRate()
+			if !ok {
+				t.Fatal("nothing is detectable")
+			}
+			base, cand := drawn(rates, repeats, random), drawn(lowered(rates, difference), repeats, random)
+			var pairs []analyze.PairCounts
+			for i := range base {
+				b, c := analyze.CountOf(base[i]), analyze.CountOf(cand[i])
+				pairs = append(pairs, analyze.PairCounts{
+					BaseMeasured: b.Measured, BasePassed: b.Passed, CandMeasured: c.Measured, CandPassed: c.Passed,
+				})
+			}
+			if analyze.Stratified(pairs).Worse <= analyze.Level/2 {
+				found++
+			}
+		}
+		power := float64(found) / float64(comparisons)
+		t.Logf("%d repetitions: found in %.3f", repeats, power)
+		if power < 0.65 || power > 0.85 {
+			t.Errorf("%d repetitions: found in %.3f of the comparisons, planned 0.80", repeats, power)
+		}
+	}
+}

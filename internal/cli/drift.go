@@ -1,0 +1,350 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/drift"
+	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/report"
+)
+
+// driftCmd is plumb drift.
+type driftCmd struct {
+	*app
+	projectFlags
+	from     []string
+	model    string
+	since    string
+	alphaDel float64
+	detector string
+}
+
+func driftCommand(a *app) *cobra.Command {
+	c := &driftCmd{app: a}
+	cmd := &cobra.Command{
+		Use:   "drift [--model M] [--since 30d] | --from FILE...",
+		Short: "Detect when a model changed behind its name",
+		Long: `Detect when a model changed behind its name. Without --from, plumb drift reads the runs of this project: one panel
+for each runner with its parameters, over one suite and one judge. With --from, it replays files of records, one JSON
+object a line, in which several submitters may report on one model.
+
+The exit code is 0 when nothing changed, 1 when a model changed, 2 when the command line or a record is invalid, and 3
+when no panel had enough data. docs/drift.md describes the method and the records.`,
+		Example: `  plumb drift
+  plumb drift --model gpt-5 --since 30d
+  plumb drift --from records.jsonl --json`,
+		Args: cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 && len(c.from) == 0 {
+				return plumb.WithHint(fmt.Errorf("drift: unexpected argument %q", args[0]),
+					"plumb drift --from FILE reads records")
+			}
+			c.from = append(c.from, args...)
+			return c.run(cmd.Context())
+		},
+	}
+	fs := cmd.Flags()
+	fs.StringArrayVar(&c.from, "from", nil, "replay the records of a `file`; repeatable, further files may follow")
+	fs.StringVar(&c.model, "model", "", "only runners with this `model`, as gpt-5 or openai:gpt-5")
+	fs.StringVar(&c.since, "since", "", "report only changes found in this `time`, such as 30d")
+	fs.Float64Var(&c.alphaDel, "alpha-del", analyze.DriftDeletionAlpha,
+		"level that a change must reach without any quarter of the submitters, between 0 and 1")
+	fs.StringVar(&c.detector, "detector", "", "`name` of another detector: conformal, for audits")
+	c.register(fs)
+	return cmd
+}
+
+func (c *driftCmd) options() (analyze.DriftOptions, error) {
+	o := analyze.DriftOptions{DeletionAlpha: c.alphaDel}
+	if !(c.alphaDel > 0 && c.alphaDel < 1) {
+		return o, fmt.Errorf("--alpha-del %v is not between 0 and 1", c.alphaDel)
+	}
+	switch c.detector {
+	case "":
+	case analyze.DriftConformal:
+		o.Conformal = true
+	default:
+		return o, unknownWord("detector", c.detector, []string{analyze.DriftConformal})
+	}
+	return o, nil
+}
+
+func (c *driftCmd) run(ctx context.Context) error {
+	o, err := c.options()
+	if err != nil {
+		return err
+	}
+	if len(c.from) > 0 {
+		if c.model != "" || c.since != "" {
+			return plumb.WithHint(errors.New("--model and --since select local runs; --from replays all records"),
+				"remove one of the flags")
+		}
+		return c.replay(ctx, o)
+	}
+	oldest := math.MinInt
+	if c.since != "" {
+		days, err := parseDays(c.since)
+		if err != nil {
+			return err
+		}
+		oldest = drift.DayOf(c.Now()) - days + 1
+	}
+	p, err := c.open(ctx, c.projectFlags)
+	if err != nil {
+		return err
+	}
+	panels, err := drift.Local(p.Runs(), c.model, o, func(id string, err error) {
+		fmt.Fprintf(c.Stderr, "plumb: run %s is damaged: %s\n", id, c.clean(err.Error()))
+	})
+	if err != nil {
+		return err
+	}
+	if len(panels) == 0 && !c.json {
+		fmt.Fprintf(c.Stdout, "There are no measured runs in %s. Make one with: plumb run\n", c.shown(p.Runs()))
+	}
+	var streams []*drift.Stream
+	for _, panel := range panels {
+		panel.Since(oldest)
+		streams = append(streams, panel.Stream)
+	}
+	return c.conclude(streams, true)
+}
+
+// parseDays parses a number of days, as 30d.
+func parseDays(text string) (int, error) {
+	number, ok := strings.CutSuffix(text, "d")
+	days, err := strconv.Atoi(number)
+	if !ok || err != nil || days < 1 || days > 36500 {
+		return 0, fmt.Errorf("--since %q is not a number of days such as 30d", text)
+	}
+	return days, nil
+}
+
+// replay reads files of records.
+func (c *driftCmd) replay(ctx context.Context, o analyze.DriftOptions) error {
+	r := drift.NewReplay(o)
+	for _, name := range c.from {
+		err := func() error {
+			f, err := os.Open(c.path(name))
+			if err != nil {
+				return fmt.Errorf("read records: %w", err)
+			}
+			defer f.Close()
+			return drift.Read(name, f, func(rec *drift.Record) error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				return r.Add(rec)
+			})
+		}()
+		if err != nil {
+			return err
+		}
+	}
+	r.Finish()
+	if len(r.Streams) == 0 && !c.json {
+		fmt.Fprintln(c.Stdout, "There are no records.")
+	}
+	return c.conclude(r.Streams, false)
+}
+
+// conclude prints the streams and returns the exit code.
+func (c *driftCmd) conclude(streams []*drift.Stream, own bool) error {
+	code := exitNotMeasured
+	for _, s := range streams {
+		if c.json {
+			if err := c.printAlarms(s); err != nil {
+				return err
+			}
+		} else {
+			c.show(s, own)
+		}
+		if s.Tested && code == exitNotMeasured {
+			code = exitOK
+		}
+		if s.Changed() {
+			code = exitFailed
+		}
+	}
+	return exit(code)
+}
+
+// printAlarms prints each alarm of each statistic as one line of JSON.
+func (c *driftCmd) printAlarms(s *drift.Stream) error {
+	for i := range s.Alarms {
+		alarm, _ := redact.Clean(c.secrets(), drift.JSON(s.Name, &s.Alarms[i]))
+		var line bytes.Buffer
+		if err := alarm.Write(&line); err != nil {
+			return err
+		}
+		if _, err := c.Stdout.Write(report.EscapeJSON(line.Bytes())); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// show prints the state of a stream and its changes.
+func (c *driftCmd) show(s *drift.Stream, own bool) {
+	fmt.Fprintf(c.Stdout, "%s\n  %s\n", c.clean(s.Name), c.clean(stateWords(s, own)))
+	for _, e := range s.Events() {
+		for i, line := range eventLines(s, e, own) {
+			indent := "    "
+			if i == 0 {
+				indent = "  "
+			}
+			fmt.Fprintf(c.Stdout, "%s%s\n", indent, c.line(line, 200))
+		}
+	}
+}
+
+// stateWords describes the state of a stream after its last day.
+func stateWords(s *drift.Stream, own bool) string {
+	st := s.Status
+	on := " (last data " + drift.Date(st.Latest).Format(time.DateOnly) + ")"
+	switch st.State {
+	case analyze.StateLearning:
+		if st.Days >= 14 {
+			return fmt.Sprintf("learning: %s with 8 runs, %d needed", plural(st.Experienced, "submitter"), st.Needed) + on
+		}
+		return fmt.Sprintf("learning: %d of 14 days", max(0, st.Days)) + on
+	case analyze.StateThin:
+		if own {
+			return "thin: too few runs in these weeks to test; a run a day is enough" + on
+		}
+		return "thin: too few submitters or runs to test; at least 3 submitters are needed" + on
+	case analyze.StateGap:
+		return "gap: no data for " + plural(st.Day-st.Latest, "day") + on
+	case analyze.StateSuspect:
+		return "suspect: possible change since " + drift.Date(st.Since).Format("2 January") + on
+	case analyze.StateChanged:
+		return "changed since " + drift.Date(st.Since).Format("2 January") + on
+	case analyze.StateLocal:
+		return "local: some submitters differ, the others agree that nothing changed" + on
+	case analyze.StateFormat:
+		return "format: only white space or the form of characters changed" + on
+	case analyze.StateMixed:
+		return "mixed fleet: days differ more than the runs of one day, as with different hardware" + on
+	default:
+		words := "stable: no change seen for " + plural(st.Days, "day")
+		if drop := st.Detectable(14); drop > 0 {
+			words += fmt.Sprintf("; a drop of the score by %.1f pp would be seen within 14 days", drop)
+		}
+		return words + on
+	}
+}
+
+// eventLines describes a drift event: when, how much, for whom, and why.
+func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
+	a := e.Alarm
+	word := kindWord(a.Kind)
+	if a.Kind == analyze.DriftConfirmed && s.Possible() {
+		word = kindWord(analyze.DriftSuspect)
+	}
+	first := fmt.Sprintf("%s around %s", word, drift.Date(e.Onset).Format("2 January 2006"))
+	if e.Low != e.High {
+		first += fmt.Sprintf(" (%s to %s)", drift.Date(e.Low).Format("2 January"), drift.Date(e.High).Format("2 January"))
+	}
+	if f := a.Effect; !math.IsNaN(f.LostSimilarity) {
+		first += fmt.Sprintf(": old and new answers are %.1f %% less alike than answers of one time",
+			100*f.LostSimilarity)
+		switch {
+		case f.Alike > 0.01:
+			first += fmt.Sprintf("; they vary less than before (%+.0f %%)", -100*f.Alike)
+		case f.Alike < -0.01:
+			first += fmt.Sprintf("; they vary more than before (%+.0f %%)", -100*f.Alike)
+		}
+	}
+	lines := []string{first, scoreWords(a.Effect)}
+	if !own {
+		if len(a.Blamed) > 0 {
+			lines = append(lines, fmt.Sprintf("%d of %s differ: %s", len(a.Blamed), plural(a.Submitters, "submitter"),
+				strings.Join(a.Blamed, ", ")))
+		} else {
+			lines = append(lines, fmt.Sprintf("%d of %s agree", a.Agreeing, plural(a.Submitters, "submitter")))
+		}
+	}
+	if a.Kind == analyze.DriftConfirmed {
+		lines = append(lines, causeWords(a, own)...)
+		for _, w := range a.Where {
+			lines = append(lines, fmt.Sprintf("prompt %s: before %q, after %q", w.Prompt, report.Line(w.Before, 60),
+				report.Line(w.After, 60)))
+		}
+		if s.Possible() {
+			lines = append(lines, "this is not sure enough for one of several panels (false discovery rate 0.1)")
+		}
+	}
+	names := strings.Join(e.Statistics, ", ")
+	return append(lines, fmt.Sprintf("found on %s by %s, %s against at most 30, %s",
+		drift.Date(a.Day).Format(time.DateOnly), names, plural(a.Window, "day"), report.PWords(compare.Number(a.P))))
+}
+
+// kindWord describes the kind of an alarm.
+func kindWord(kind string) string {
+	switch kind {
+	case analyze.DriftSuspect:
+		return "possible change"
+	case analyze.DriftLocal:
+		return "some submitters differ"
+	case analyze.DriftFormat:
+		return "the format changed"
+	case analyze.DriftTrace:
+		return "a change too small to matter"
+	default:
+		return "changed"
+	}
+}
+
+// scoreWords tells whether scores are worse. That is another statement than whether answers changed.
+func scoreWords(e analyze.DriftEffect) string {
+	if math.IsNaN(e.Score) {
+		return "there are no scores to tell whether it is better or worse"
+	}
+	figures := fmt.Sprintf("scores %+.1f pp, 95 %% between %+.1f and %+.1f", e.Score, e.ScoreLow, e.ScoreHigh)
+	switch {
+	case e.ScoreHigh < 0:
+		return "worse: " + figures
+	case e.ScoreLow > 0:
+		return "better: " + figures
+	default:
+		return figures + ": not distinguishable from none"
+	}
+}
+
+// causeWords names the cause, the recorded facts that changed, and what would tell the cause.
+func causeWords(a *analyze.DriftAlarm, own bool) []string {
+	var lines []string
+	switch a.Cause.Cause {
+	case analyze.CauseUnknown:
+		line := "cannot tell whether the provider changed; a control panel on another provider or a pinned model would tell"
+		if own {
+			line = "cannot tell whether the provider changed; runs of a second person, a control panel on another provider or " +
+				"a pinned model would tell"
+		}
+		lines = append(lines, line)
+	default:
+		lines = append(lines, a.Cause.Cause)
+	}
+	for _, f := range a.Cause.Facts {
+		side := "setup"
+		if f.Provider {
+			side = "provider"
+		}
+		lines = append(lines, fmt.Sprintf("%s: %s %s → %s (%s)", side, f.Name, f.Before, f.After,
+			strings.Join(f.Submitters, ", ")))
+	}
+	return lines
+}

@@ -1,0 +1,160 @@
+package drift
+
+import (
+	"fmt"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+)
+
+// Replay feeds records, in the order of their time, day by day to the detectors of their streams. It
+// keeps the records of the trailing days only.
+type Replay struct {
+	options analyze.DriftOptions
+	names   map[string]*Stream
+	// Streams are in order of their first record.
+	Streams []*Stream
+}
+
+// Stream is one stream of records: one panel.
+type Stream struct {
+	Name   string
+	Alarms []analyze.DriftAlarm
+	// Status is that after the last day. Tested means that a test of the day level was
+	// possible on some day.
+	Status   analyze.DriftStatus
+	Tested   bool
+	own      bool
+	possible bool
+	panel    *analyze.DriftPanel
+	day      int
+	runs     map[runKey]*openRun
+	changed  []*openRun // since the last evaluation, in order
+	capped   map[capKey]bool
+	lastDrop int
+}
+
+type runKey struct{ submitter, run string }
+
+type capKey struct {
+	submitter string
+	day       int
+}
+
+// openRun is a run in the trailing days. One that the cap excludes has no answers.
+type openRun struct {
+	analyze.DriftRun
+	excluded, changed bool
+}
+
+// NewReplay returns a replay without records.
+func NewReplay(o analyze.DriftOptions) *Replay {
+	return &Replay{options: o, names: map[string]*Stream{}}
+}
+
+func newStream(name string, day int, o analyze.DriftOptions) *Stream {
+	return &Stream{
+		Name: name, own: o.Own, panel: analyze.NewDriftPanel(o), day: day, lastDrop: day,
+		runs: map[runKey]*openRun{}, capped: map[capKey]bool{},
+	}
+}
+
+// keep is the number of days that a stream remembers runs, in order to add later records to them.
+const keep = 62
+
+// Add takes one record. The records of one stream are in order of time; a record may belong to the
+// day before the latest one.
+func (r *Replay) Add(rec *Record) error {
+	day := DayOf(rec.Time)
+	s := r.names[rec.Stream]
+	if s == nil {
+		s = newStream(rec.Stream, day, r.options)
+		r.names[rec.Stream] = s
+		r.Streams = append(r.Streams, s)
+	}
+	if day < s.day-1 {
+		return plumb.WithHint(
+			fmt.Errorf("stream %q: a record of %s follows one of %s", s.Name, Date(day).Format("2006-01-02"),
+				Date(s.day).Format("2006-01-02")),
+			"sort the records by ts",
+		)
+	}
+	if day > s.day {
+		s.advance(day)
+	}
+	s.add(rec, day)
+	return nil
+}
+
+// add adds a record to its run. At most one run of each submitter counts on a day, the first one:
+// many runs do not give a submitter more weight.
+func (s *Stream) add(rec *Record, day int) {
+	key := runKey{rec.Submitter, rec.Run}
+	run := s.runs[key]
+	if run == nil {
+		run = &openRun{DriftRun: analyze.DriftRun{ID: rec.Run, Submitter: rec.Submitter, Day: day}}
+		s.runs[key] = run
+		if !s.own {
+			limit := capKey{rec.Submitter, day}
+			run.excluded = s.capped[limit]
+			s.capped[limit] = true
+		}
+	}
+	if run.excluded {
+		return
+	}
+	run.Answers = append(run.Answers, rec.Answer)
+	if !run.changed {
+		run.changed = true
+		s.changed = append(s.changed, run)
+	}
+}
+
+// advance evaluates the days before a day.
+func (s *Stream) advance(day int) {
+	for ; s.day < day; s.day++ {
+		s.evaluate()
+		if s.panel.Empty() {
+			s.day = day
+			break
+		}
+	}
+	if day-s.lastDrop < 7 {
+		return
+	}
+	s.lastDrop = day
+	for key, run := range s.runs {
+		if run.Day <= day-keep {
+			delete(s.runs, key)
+		}
+	}
+	for key := range s.capped {
+		if key.day <= day-keep {
+			delete(s.capped, key)
+		}
+	}
+}
+
+// evaluate tests the current day.
+func (s *Stream) evaluate() {
+	for _, run := range s.changed {
+		run.changed = false
+		s.panel.Add(run.DriftRun)
+	}
+	s.changed = s.changed[:0]
+	s.Alarms = append(s.Alarms, s.panel.Evaluate(s.day)...)
+	s.Tested = s.Tested || s.panel.Tested()
+}
+
+// Finish evaluates the last day of each stream, with the records so far.
+func (r *Replay) Finish() {
+	for _, s := range r.Streams {
+		s.finish()
+	}
+}
+
+// finish evaluates the last day.
+func (s *Stream) finish() {
+	s.evaluate()
+	s.Status = s.panel.Status()
+}

@@ -1,0 +1,242 @@
+package job
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// checkQuestion checks the settings of a run until a decision, as far as they do not depend on the
+// suite.
+func checkQuestion(s *config.Settings) error {
+	if !s.UntilDecided {
+		for _, f := range []struct {
+			flag string
+			set  bool
+		}{
+			{"against", s.Against != ""}, {"gate", s.Gate != ""}, {"margin", s.Margin != ""}, {"alpha", s.Alpha != 0},
+		} {
+			if f.set {
+				return plumb.WithHint(fmt.Errorf("--%s is only for a run until a decision", f.flag),
+					"add --until-decided; to compare two finished runs: plumb compare BASELINE RUN")
+			}
+		}
+		return nil
+	}
+	switch {
+	case s.Against == "" && s.Gate == "":
+		return plumb.WithHint(errors.New("--until-decided has no question to decide"),
+			`--against BASELINE asks whether the run is better or worse than a baseline; `+
+				`--gate "pass_rate >= 85%" asks on which side of a value the pass rate is`)
+	case s.MaxFailures > 0:
+		return plumb.WithHint(errors.New("--max-failures would end the run before the question is decided"),
+			"leave it out; limit the run with --repeat, --max-cost, --max-tokens or --max-duration")
+	case s.BaselineFrom != "" || s.Ablate != "":
+		return plumb.WithHint(errors.New("--until-decided cannot be combined with --baseline-from or --ablate"),
+			"decide first; then start another run")
+	case s.Cache != "" && s.Cache != "off":
+		return plumb.WithHint(fmt.Errorf("--cache %s can repeat the answers of the baseline", s.Cache),
+			"a question needs new answers: --cache off")
+	case s.Alpha < 0 || s.Alpha >= 0.5:
+		return plumb.WithHint(fmt.Errorf("--alpha %v is not a level", s.Alpha),
+			"a number above 0 and below 0.5, such as 0.05")
+	}
+	return nil
+}
+
+// question returns what a run until a decision decides, without the results of the baseline.
+func (r *Request) question(s *Spec) (*compare.Question, error) {
+	if n := len(s.Runners); n != 1 {
+		return nil, plumb.WithHint(fmt.Errorf("--until-decided decides about one runner, and the run has %d", n),
+			"choose one with --runner, --model or --agent")
+	}
+	q := &compare.Question{
+		Against: r.Against, Gate: r.Gate, Alpha: cmp.Or(r.Alpha, compare.DefaultOptions().Alpha), Repeat: s.Repeat,
+		Batch: max(s.Parallel, 1),
+	}
+	if s.Schedule == run.Serial || s.Schedule == run.IsolatedByRunner {
+		q.Batch = 1
+	}
+	if err := setMargin(q, r.Margin); err != nil || q.Gate == "" {
+		return q, err
+	}
+	g, err := compare.ParseGate(q.Gate)
+	switch {
+	case err != nil:
+		return nil, err
+	case g.Metric != compare.PassRate:
+		return nil, plumb.WithHint(fmt.Errorf("--until-decided cannot decide a gate on %s", g.Metric),
+			`only pass_rate; for the other metrics: plumb compare A B --gate "`+g.Text+`"`)
+	case g.Relative && q.Against == "":
+		return nil, plumb.WithHint(fmt.Errorf("the gate %q compares with a baseline", g.Text), "name it with --against")
+	case !g.Relative && q.Against != "":
+		return nil, plumb.WithHint(fmt.Errorf("the gate %q needs no baseline", g.Text),
+			"leave out --against, or compare with the baseline: pass_rate >= -2pp")
+	}
+	return q, nil
+}
+
+// setMargin reads --margin.
+func setMargin(q *compare.Question, text string) error {
+	q.Margin = compare.DecideMargin
+	if text == "" {
+		return nil
+	}
+	margins, err := compare.ParseMargins([]string{text})
+	if err != nil {
+		return err
+	}
+	var ok bool
+	if q.Margin, ok = margins[compare.PassRate]; !ok {
+		return plumb.WithHint(fmt.Errorf("--margin %s: a run until a decision only decides about pass rates", text),
+			"such as --margin 5pp")
+	}
+	return nil
+}
+
+// readBaseline pairs the cases with those of the baseline, and records the results of the baseline.
+// Cases without a result are left out of the run.
+func (j *Job) readBaseline(words []string) error {
+	q, p := j.Spec.Decide, j.project
+	if q == nil || q.Against == "" {
+		return nil
+	}
+	vary, err := compare.ParseVary(words)
+	if err != nil {
+		return err
+	}
+	base, err := p.OpenSide(q.Against)
+	if err != nil {
+		return err
+	}
+	j.options.Info.Setup = j.setup()
+	planned, err := run.Planned(j.options, p.env.Now())
+	if err != nil {
+		return err
+	}
+	cand := compare.OfRun(planned, &analyze.Samples{}, "")
+	cand.Name = "this run"
+	m, err := compare.Match(base, cand, compare.MatchOptions{Vary: vary})
+	if err != nil {
+		return err
+	}
+	for _, w := range m.Warnings {
+		j.Note(plumb.Note{Level: "warning", Text: w})
+	}
+	if len(m.VariedKinds) > 0 {
+		j.Note(plumb.Note{Level: "info", Text: "varied: " + joined(m.VariedKinds)})
+	}
+	q.BaselineRun = compare.Extendable(base)
+	if err := j.keepPairs(q, m.Runners[0].Pairs); err != nil {
+		return err
+	}
+	if most := q.Repeat * len(q.Baseline); q.Stock() < most {
+		n := plumb.Note{Level: "warning", Text: fmt.Sprintf(
+			"the baseline has %d repetitions of %d cases, so this run ends after %d of at most %d pairs",
+			q.Stock(), len(q.Baseline), q.Stock(), most,
+		)}
+		if q.BaselineRun != "" {
+			n.Hint = fmt.Sprintf("add repetitions to the baseline first: plumb resume %s --repeat %d",
+				q.BaselineRun, 2*q.Repeat)
+		}
+		j.Note(n)
+	}
+	return nil
+}
+
+func joined(kinds []compare.Kind) string {
+	words := make([]string, len(kinds))
+	for i, k := range kinds {
+		words[i] = string(k)
+	}
+	return strings.Join(words, ", ")
+}
+
+// keepPairs records the measured results of the baseline, and keeps only the cases that have some.
+func (j *Job) keepPairs(q *compare.Question, pairs []compare.Pair) error {
+	results := make([]string, len(j.Suite.Cases))
+	for i := range pairs {
+		results[pairs[i].CandIndex] = compare.Results(pairs[i].Base)
+	}
+	var kept []plumb.Case
+	var missing []string
+	j.Spec.Filter = run.Filter{}
+	for i := range results {
+		c := j.Suite.Cases[i]
+		if results[i] == "" {
+			missing = append(missing, c.ID)
+			continue
+		}
+		kept = append(kept, c)
+		q.Baseline = append(q.Baseline, compare.BaselineResults{Case: c.ID, Results: results[i]})
+		j.Spec.Filter.IDs = append(j.Spec.Filter.IDs, c.ID)
+	}
+	if len(kept) == 0 {
+		return plumb.WithHint(fmt.Errorf("no case of the suite has a result in the baseline %s", q.Against),
+			"measure the baseline first: plumb run, or plumb resume --retry-errors")
+	}
+	if len(missing) > 0 {
+		const most = 8
+		names := strings.Join(missing[:min(len(missing), most)], ", ")
+		if len(missing) > most {
+			names += fmt.Sprintf(" and %d more", len(missing)-most)
+		}
+		j.Note(plumb.Note{
+			Level: "warning", Text: "not in this run, because the baseline has no result of them: " + names,
+		})
+	}
+	j.Suite.Cases = kept
+	return nil
+}
+
+// setSampler makes the sampler of a run until a decision. Its random numbers follow from the id of
+// the run, so that every process makes the same draws.
+func (j *Job) setSampler(dir *run.Dir) (err error) {
+	q := j.Spec.Decide
+	if q == nil {
+		return nil
+	}
+	j.options.Sampler, err = q.Sampler(dir.ID, len(j.Suite.Cases))
+	if j.options.Verify != nil {
+		j.options.Verify = nil
+		j.Note(plumb.Note{
+			Level: "info", Text: "token snapshots are not checked, because the question decides how often a case runs",
+		})
+	}
+	return err
+}
+
+// resumeQuestion raises the limit of a run until a decision that is resumed. The decision stays
+// valid: it holds for any number of pairs.
+func (j *Job) resumeQuestion() error {
+	q, o := j.Spec.Decide, &j.options
+	if q == nil {
+		return nil
+	}
+	raise := o.Raise
+	o.Raise = 0 // the sampler plans the repetitions
+	switch {
+	case o.RetryErrors:
+		return plumb.WithHint(errors.New("--retry-errors would change the draws of a run until a decision"),
+			"leave it out: pairs that could not be measured stay out of the decision")
+	case raise > 0 && raise < q.Repeat:
+		return plumb.WithHint(fmt.Errorf("--repeat %d is below the %d of the run", raise, q.Repeat),
+			"give a larger number, or leave it out")
+	case raise <= q.Repeat:
+		return nil
+	}
+	q.Repeat = raise
+	var s Spec // as it is on disk, without secrets
+	if err := run.ReadSpec(j.dir.Path, &s); err != nil {
+		return err
+	}
+	s.Decide.Repeat, s.Repeat = raise, raise
+	return j.dir.WriteSpec(s)
+}

@@ -1,0 +1,72 @@
+package report
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/plumb-eval/plumb"
+)
+
+func TestDecisionLines(t *testing.T) {
+	t.Parallel()
+	evidence := func(worse, better, equivalent float64) []plumb.EvidenceFor {
+		return []plumb.EvidenceFor{
+			{Conclusion: "worse", Part: worse}, {Conclusion: "better", Part: better},
+			{Conclusion: "equivalent", Part: equivalent},
+		}
+	}
+	for want, d := range map[string]plumb.Decision{
+		`worse: -10.0 pp pass rate, 95 % between -16.9 and -2.8 (15 lost, 3 won, of 120 pairs)
+  decided after 120 pairs; 130 of at most 2,000 were made, so 1,870 were saved
+  e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {
+			Against: "main", Conclusion: "worse", Drawn: 120, Measured: 120, Limit: 2000, Lost: 15, Won: 3,
+			Value: new(-.1), Low: new(-.1689), High: new(-.0281), Evidence: evidence(1, 0, .1),
+		},
+		`equivalent: within ±5 pp (-0.5 pp, 90 % between -3.5 and +2.5; 6 lost, 5 won, of 200 pairs)
+  decided after 210 pairs; 130 of at most 2,000 were made, so 1,870 were saved
+  coverage 200/210: a pair without a result on a side does not count
+  e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {
+			Against: "main", Conclusion: "equivalent", Drawn: 210, Measured: 200, Limit: 2000, Lost: 6, Won: 5,
+			Margin: .05, Value: new(-.005), Low: new(-.0345), High: new(.0243), Confidence: .9, Evidence: evidence(0, 0, 1),
+		},
+		`not decisive: -5.0 pp pass rate, 95 % between -12.3 and +2.5 (9 lost, 4 won, of 100 pairs)
+  not decided after 100 of at most 100 pairs; the most evidence is for worse, 42 % of what decides
+  2 cases had no more results in the baseline, so nothing can be called equivalent; to add some for the next run: plumb resume B --repeat N
+  these pairs could have seen 10.6 pp
+  if -5.0 pp is real, about 450 pairs would show it
+  e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {
+			Against: "main", BaselineRun: "B", Conclusion: "not decisive", Drawn: 100, Measured: 100, Limit: 100, Lost: 9, Won: 4,
+			Margin: .05, Value: new(-.05), Low: new(-.123), High: new(.0248), Detectable: new(.1057), Exhausted: 2,
+			Evidence: evidence(.421, 0, .1),
+		},
+		`violated: pass_rate >= 85%: pass rate 71.5 %, 95 % between 60 and 80.8 for other cases like these (130 repetitions of 20 cases)
+  decided after 130 repetitions; 130 of at most 400 were made, so 270 were saved
+  e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of repetitions`: {
+			Gate: "pass_rate >= 85%", Conclusion: "violated", Drawn: 130, Measured: 130, Limit: 400, Cases: 20,
+			Value: new(.7149), Low: new(.6003), High: new(.8078),
+		},
+		`not decisive: nothing could be measured
+  not decided after 12 of at most 12 pairs; no evidence yet
+  coverage 0/12: a pair without a result on a side does not count
+  e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {
+			Against: "main", Conclusion: "not decisive", Drawn: 12, Limit: 12, Evidence: evidence(0, 0, 0),
+		},
+		"": {Against: "main", Drawn: 3, Limit: 12},
+	} {
+		d.Alpha = .05
+		if d.Confidence == 0 {
+			d.Confidence = .95
+		}
+		run := &plumb.Run{
+			Decision: &d, End: &plumb.RunEnd{}, Executions: []plumb.Execution{{Passed: 100, Failed: 20}, {Failed: 9, Errored: 1}},
+		}
+		if got := strings.Join(decisionLines(run), "\n"); got != want {
+			t.Errorf("got\n%s\nwant\n%s", got, want)
+		}
+	}
+	d := &plumb.Decision{Against: "main", Drawn: 310, Limit: 2000, Evidence: evidence(.429, 0, .1)}
+	if got, want := standingWords(d, " · "),
+		"310 of at most 2,000 pairs · evidence: worse 42 %, better 0 %, equivalent 10 %"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
