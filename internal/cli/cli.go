@@ -213,7 +213,7 @@ func (a *app) commands() []*cobra.Command {
 		runCommand(a), planCommand(a), aaCommand(a), resumeCommand(a), scoreCommand(a), compareCommand(a),
 		baselineCommand(a), reportCommand(a), runsCommand(a), showCommand(a),
 		suiteCommand(a), validateCommand(a), listCommand(a), modelsCommand(a),
-		judgeCommand(a), driftCommand(a), normalizeCommand(a), explainCommand(a), gcCommand(a), execCommand(a),
+		driftCommand(a), judgeCommand(a), normalizeCommand(a), explainCommand(a), gcCommand(a), execCommand(a),
 		demoCommand(a), doctorCommand(a), initCommand(a), versionCommand(a),
 	}
 }

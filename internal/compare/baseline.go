@@ -382,6 +382,9 @@ func SetBaseline(dir, name string, runs []*Side) (notes []string, err error) {
 	if err := validName(name); err != nil {
 		return nil, err
 	}
+	if len(runs) == 0 {
+		return nil, errors.New("a baseline needs at least one run")
+	}
 	for _, s := range runs {
 		if s.Kind != SourceRun {
 			return nil, plumb.WithHint(fmt.Errorf("%s is not a run", s.Name), "a baseline is made of runs; list them "+

@@ -95,8 +95,7 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 	s.Runners, s.Filter, s.ScoredFrom = specsOf(replays), run.Filter{}, earlier.Info.ID
 	s.MaxFailures, s.MaxCostUSD, s.MaxTokens, s.MaxDurationMs, s.Retry = 0, 0, 0, 0, 0
 	p.setScoring(&s, &o)
-	s.Snapshots = nil // the sessions were compared with their baselines when they were made
-	s.CreatedAt, s.PlumbVersion, s.Distrusted, s.Decide = p.env.Now().UTC(), Version(), nil, nil
+	s.CreatedAt, s.PlumbVersion, s.Distrusted, s.Decide, s.Snapshots = p.env.Now().UTC(), Version(), nil, nil, nil
 	s.BaselineFrom = "" // the sessions come from the run that is judged again
 	//nolint:contextcheck // finding a version has its own time limit
 	return p.assemble(s, source, false, nil)

@@ -26,11 +26,11 @@ type Spec struct {
 	Embedder *RunnerSpec `json:"embedder,omitempty"`
 	// ScoredFrom is the id of the run whose stored sessions are judged.
 	ScoredFrom string `json:"scoredFrom,omitempty" redact:"-"`
+	// BaselineFrom is the directory of the run whose repetitions are taken over.
+	BaselineFrom string `json:"baselineFrom,omitempty" redact:"-"`
 	// JudgeRepeat is the number of times that each stored session of ScoredFrom is judged; 0 means
 	// once.
 	JudgeRepeat int `json:"judgeRepeat,omitempty"`
-	// BaselineFrom is the directory of the run whose repetitions are taken over.
-	BaselineFrom string `json:"baselineFrom,omitempty" redact:"-"`
 	// Sessions describes stored sessions that no run made, and that this run only judges.
 	Sessions *SessionsSpec `json:"sessions,omitempty" redact:"-"`
 	// Demo marks a run whose sessions come from the built-in recording.
