@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
@@ -172,10 +172,10 @@ func (c *aaCmd) showCheck(out func(label, format string, args ...any), check *jo
 	}
 	tokens := ""
 	if check.TokenP != nil {
-		tokens = ", of the tokens " + report.PWords(compare.Number(*check.TokenP))
+		tokens = ", of the tokens " + analyze.PWords(*check.TokenP)
 	}
 	out("self-check", "odd repetitions %d/%d passed, even ones %d/%d: %s%s", check.OddPassed, check.OddMeasured,
-		check.EvenPassed, check.EvenMeasured, report.PWords(compare.Number(*check.P)), tokens)
+		check.EvenPassed, check.EvenMeasured, analyze.PWords(*check.P), tokens)
 	if check.Unsteady {
 		out("warning", "the runner is not steady within the run: look for a cache, a rate limit, or a change at the provider")
 	}

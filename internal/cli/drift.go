@@ -15,7 +15,6 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
-	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/drift"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
@@ -289,7 +288,7 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 	}
 	names := strings.Join(e.Statistics, ", ")
 	return append(lines, fmt.Sprintf("found on %s by %s, %s against at most 30, %s",
-		drift.Date(a.Day).Format(time.DateOnly), names, plural(a.Window, "day"), report.PWords(compare.Number(a.P))))
+		drift.Date(a.Day).Format(time.DateOnly), names, plural(a.Window, "day"), analyze.PWords(a.P)))
 }
 
 // kindWord describes the kind of an alarm.

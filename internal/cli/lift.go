@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/report"
 )
 
 // showLifts prints what was found with --ablate.
@@ -35,7 +35,7 @@ func (a *app) showLift(l *job.Lift, command string) {
 		effect += fmt.Sprintf(", 95 %% between %+.1f and %+.1f", 100*float64(c.Effect.Low), 100*float64(c.Effect.High))
 	}
 	if c.P.OK() {
-		effect += "; " + report.PWords(c.P)
+		effect += "; " + analyze.PWords(float64(c.P))
 	}
 	fmt.Fprintf(a.Stdout, "\nlift of %s for %s: %s\n", a.clean(l.What), a.clean(l.Runner), effect)
 	out := func(label, text string) { fmt.Fprintf(a.Stdout, "  %-18s  %s\n", label, text) }

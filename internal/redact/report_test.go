@@ -203,7 +203,7 @@ func visit(v reflect.Value, path string, fn func(path, s string)) {
 
 // declared are the fields that hold structure, by type.
 const declared = `
-AgentConfig: APIKeyEnv Model Permissions Type Version
+AgentConfig: APIKeyEnv Model Permissions Type Version Without
 AgentInfo: Model Type
 Asked: PromptHash
 CaseInfo: Category ChecksHash Difficulty Hash ID PromptHash Tags
@@ -225,7 +225,7 @@ RunnerConfig: API APIKeyEnv ID Model ReasoningEffort Replay
 RunnerInfo: Config ID PathKey
 RunnerSetup: API Permissions Program Version
 SessionEvent: Change Phase Role
-SessionReport: Incomplete Redacted Refused Workspace
+SessionReport: Incomplete Redacted Refused Workspace TakenFrom
 Setup: Embedder Template
 SkillDetection: Confidence
 UsageSource: Input Output Reasoning

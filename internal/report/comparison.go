@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
 )
 
@@ -116,29 +117,21 @@ func intervalWords(e *compare.Effect, repetitions int) string {
 	return fmt.Sprintf("%s [%s%s%s]", effectWords(e, repetitions), low, between, high)
 }
 
-// pNumber renders a p-value with two significant digits; below 0.0001 only the bound.
+// pNumber renders a p-value for a table: what it is compared with, and the number.
 func pNumber(p compare.Number) (relation, text string) {
-	v := float64(p)
-	switch {
-	case !p.OK():
+	if !p.OK() {
 		return "", "–"
-	case v < 0.0001:
-		return "<", "0.0001"
-	case v >= 1:
-		return "=", "1"
-	case v >= 0.995:
-		return ">", "0.99"
 	}
-	return "=", strconv.FormatFloat(v, 'f', 1-int(math.Floor(math.Log10(v))), 64)
+	words := strings.Fields(analyze.PWords(float64(p)))
+	return words[1], words[2]
 }
 
-// PWords renders a p-value in a sentence: "p = 0.0075".
-func PWords(p compare.Number) string {
-	relation, text := pNumber(p)
-	if relation == "" {
+// pWords renders a p-value in a sentence: "p = 0.0075".
+func pWords(p compare.Number) string {
+	if !p.OK() {
 		return "no p-value"
 	}
-	return "p " + relation + " " + text
+	return analyze.PWords(float64(p))
 }
 
 // chanceWords renders a p-value as a frequency: "chance alone does this in 1 of 130 such
@@ -196,7 +189,7 @@ func figureWords(f *compare.Figure, conclusion compare.Conclusion) string {
 		return fmt.Sprintf("within %s%s (%s, %s; %s)", marginWords(f.Metric, f.Margin), negligible,
 			effectWords(&f.Effect, n), betweenWords(&f.Equivalence, n), changed)
 	}
-	p := PWords(f.AdjustedP)
+	p := pWords(f.AdjustedP)
 	if f.Family.Size > 1 {
 		p += fmt.Sprintf(", %s over %d runners", f.Family.Method, f.Family.Size)
 	}
@@ -222,7 +215,7 @@ func brokenWords(all *compare.Comparison, c *compare.CaseResult) string {
 		}
 		p = f.AdjustedP
 	}
-	return text + " (" + PWords(p) + ")"
+	return text + " (" + pWords(p) + ")"
 }
 
 // countsWords renders the counts of a case on both sides: "20/20 → 0/3".
@@ -509,8 +502,8 @@ func errorWords(e *compare.ErrorCounts) string {
 		return ""
 	}
 	if e.BaseOf == e.CandOf {
-		return fmt.Sprintf("%s → %s of %s (%s)", count(e.Baseline), count(e.Candidate), count(e.CandOf), PWords(e.P))
+		return fmt.Sprintf("%s → %s of %s (%s)", count(e.Baseline), count(e.Candidate), count(e.CandOf), pWords(e.P))
 	}
 	return fmt.Sprintf("%s of %s → %s of %s (%s)", count(e.Baseline), count(e.BaseOf), count(e.Candidate),
-		count(e.CandOf), PWords(e.P))
+		count(e.CandOf), pWords(e.P))
 }

@@ -81,7 +81,7 @@ func caseFacts(c *compare.CaseResult) []string {
 		parts[0] += " executions"
 	}
 	if c.Baseline.Measured > 1 || c.Candidate.Measured > 1 {
-		parts = append(parts, PWords(c.P))
+		parts = append(parts, pWords(c.P))
 	}
 	if c.Label != "" {
 		parts = append(parts, c.Label+" before")

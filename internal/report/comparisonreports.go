@@ -184,15 +184,16 @@ func (m *page) comparisonGates(c *compare.Comparison) {
 		return
 	}
 	marks := map[compare.GateResult]string{compare.Violated: "❌", compare.Holds: "✅", compare.Unproven: "⚠️"}
-	text := "| gate | result | |\n| --- | --- | --- |\n"
+	rows := make([]string, len(c.Gates))
 	for i := range c.Gates {
 		g := &c.Gates[i]
 		name := g.Text
 		if len(c.Runners) > 1 {
 			name += " on " + g.Runner
 		}
-		text += fmt.Sprintf("| %s | %s %s | %s |\n", cellText(name), marks[g.Result], g.Result, gateWords(c, g))
+		rows[i] = fmt.Sprintf("| %s | %s %s | %s |\n", cellText(name), marks[g.Result], g.Result, gateWords(c, g))
 	}
+	text := "| gate | result | |\n| --- | --- | --- |\n" + strings.Join(rows, "")
 	if unprovenPasses(c) {
 		text += "\nUnproven gates do not fail, because of `--unproven pass`.\n"
 	}

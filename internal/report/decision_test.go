@@ -11,7 +11,8 @@ func TestDecisionLines(t *testing.T) {
 	t.Parallel()
 	evidence := func(worse, better, equivalent float64) []plumb.EvidenceFor {
 		return []plumb.EvidenceFor{
-			{Conclusion: "worse", Part: worse}, {Conclusion: "better", Part: better},
+			{Conclusion: "worse", Part: worse},
+			{Conclusion: "better", Part: better},
 			{Conclusion: "equivalent", Part: equivalent},
 		}
 	}

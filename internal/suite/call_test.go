@@ -90,10 +90,10 @@ Invalid config at runners.a.agent.commandArgs[2]: is empty (leave the key out)
 Invalid config at runners.a.agent.env.A: has no value, expected a string (leave the key out)
 Unknown config key: runners.a.agent.foo (known: type, model, command, commandArgs, args, env, version, permissions, skills, ` +
 		`mcpServers, inheritConfig, baseURL, apiKeyEnv)
-Invalid config at snapshots.tolerance: is missing (such as {percent: 10})
-Invalid config at snapshots.tolerance: needs one of absolute and percent (such as {percent: 10})
+Invalid config at snapshots.tolerance: is missing (such as {percent: 10}, or auto)
+Invalid config at snapshots.tolerance: needs one of absolute and percent (such as {percent: 10}, or auto)
 Invalid config at snapshots.tolerance.percent: must be at least 0, not -1
-Invalid config at snapshots.metric: must be one of totalTokens, inputTokens, outputTokens, reasoningTokens, cacheTokens, not "tokens"
+Invalid config at snapshots.metric: must be one of totalTokens, inputTokens, outputTokens, reasoningTokens, cacheTokens, costUsd, latencyMs, not "tokens"
 Invalid config at run.repeat: must be at least 1, not 0
 Invalid config at run.maxSteps: must be at least 1, not 0
 fine
