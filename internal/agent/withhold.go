@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/agent/spec"
 )
 
 // The kinds of offers that a run can withhold from an agent.
@@ -88,9 +87,9 @@ func (w Withheld) Remove(workspace string) error {
 			return fs.SkipDir
 		case d.IsDir():
 			return nil
-		case w.Kind == WithholdInstructions && isFile(rel, func(s *spec.Spec) []string { return s.Instructions }):
+		case w.Kind == WithholdInstructions && OffersIn(rel, func(s *Spec) []string { return s.Instructions }):
 			return os.Remove(name)
-		case w.Kind == WithholdMCP && isFile(rel, func(s *spec.Spec) []string { return s.MCP }):
+		case w.Kind == WithholdMCP && OffersIn(rel, func(s *Spec) []string { return s.MCP }):
 			return w.removeServers(name)
 		}
 		return nil
@@ -106,9 +105,9 @@ func inSkillDir(rel string) bool {
 	return slices.ContainsFunc(All(), func(s Spec) bool { return slices.Contains(s.SkillDirs, path.Dir(rel)) })
 }
 
-// isFile reports whether a path of a workspace is one of the files that any agent looks for, in the
-// workspace itself or in a directory of it.
-func isFile(rel string, names func(s *spec.Spec) []string) bool {
+// OffersIn reports whether a path of a workspace is one of the files that any agent looks for, in the
+// workspace itself or in a directory of it. names returns the files of one agent.
+func OffersIn(rel string, names func(s *Spec) []string) bool {
 	return slices.ContainsFunc(All(), func(s Spec) bool {
 		return slices.ContainsFunc(names(&s), func(name string) bool {
 			return rel == name || strings.HasSuffix(rel, "/"+name)

@@ -74,12 +74,12 @@ func SamplesOf(run *plumb.Run, i int) (s CaseSamples, ok bool) {
 	}
 	_, s.Lo, s.Hi = BetaInterval(s.Passed, s.Measured, confidence, 0.5, 0.5)
 	s.Flips, _ = FlipRate(s.Count)
-	s.Label, s.Sure = label(s.Count)
+	s.Label, s.Sure = LabelOf(s.Count)
 	return s, true
 }
 
-// label returns the label of a case and its posterior probability.
-func label(n Count) (l Label, sure float64) {
+// LabelOf returns the label of a case, and its posterior probability: NaN for Undetermined.
+func LabelOf(n Count) (l Label, sure float64) {
 	flaky, below, above := FlakyPosterior(n.Passed, n.Measured, stableBelow, stableAbove)
 	switch {
 	case above >= labelMass:
@@ -208,7 +208,7 @@ func (r Rate) Repetitions(run *plumb.Run) Repetitions {
 		s.add(n, c, run.Cases[c].Category)
 	}
 	for n, executions := range counts {
-		l, _ := label(n)
+		l, _ := LabelOf(n)
 		out.Labels[l] += executions
 	}
 	if out.Cases > 0 && out.Stopped == 0 {

@@ -81,8 +81,9 @@ func testCases(m *Matching, builders []*builder) (tested []caseTest, unmeasured 
 			if t.change > 0 {
 				t.result.P, t.result.Class = Number(t.better), frequentClass(p.Base)
 			}
-			if t.change != 0 && !p.EarlyStop {
-				t.result.Label = label(c.BasePassed, c.BaseMeasured)
+			if t.change != 0 && !p.EarlyStop && c.BaseMeasured > 1 {
+				label, _ := analyze.LabelOf(analyze.Count{Passed: c.BasePassed, Measured: c.BaseMeasured})
+				t.result.Label = string(label)
 			}
 			tested = append(tested, t)
 		}
@@ -155,25 +156,6 @@ func frequentClass(samples []analyze.Sample) plumb.FailureClass {
 		}
 	}
 	return plumb.FailureClass{ID: most}
-}
-
-// label returns the label of a case with k passes in n repetitions; "" for fewer than two.
-func label(k, n int) string {
-	const sure = 0.8
-	if n < 2 {
-		return ""
-	}
-	flaky, below, above := analyze.FlakyPosterior(k, n, 0.05, 0.95)
-	switch {
-	case above >= sure:
-		return "stable pass"
-	case below >= sure:
-		return "stable fail"
-	case flaky >= sure:
-		return "flaky"
-	default:
-		return "undetermined"
-	}
 }
 
 // cases returns the cases that need attention.

@@ -96,8 +96,12 @@ func notFound(name string, err error, o *OpenOptions) error {
 		return fmt.Errorf("there is no file %s", name)
 	}
 	baselines, listErr := Baselines(o.Baselines)
-	if listErr != nil || len(baselines) == 0 || name == "last" {
+	if listErr != nil || name == "last" {
 		return err
+	}
+	if len(baselines) == 0 {
+		return plumb.WithHint(fmt.Errorf("there is no baseline, run or file %q", name),
+			"list the runs with: plumb runs; keep a baseline with: plumb baseline set NAME RUN")
 	}
 	names := make([]string, len(baselines))
 	for i, b := range baselines {

@@ -178,11 +178,11 @@ type offered struct{ skills, instructions, servers []plumb.Content }
 func (o *offered) readTemplate(dir string) string {
 	skillDirs := map[string]bool{}
 	special := func(rel string) bool {
-		if matches(rel, func(s *agent.Spec) []string { return s.Instructions }) {
+		if agent.OffersIn(rel, func(s *agent.Spec) []string { return s.Instructions }) {
 			o.instructions = append(o.instructions, plumb.Content{Name: rel, Hash: hashFile(filepath.Join(dir, rel))})
 			return true
 		}
-		if matches(rel, func(s *agent.Spec) []string { return s.MCP }) {
+		if agent.OffersIn(rel, func(s *agent.Spec) []string { return s.MCP }) {
 			o.servers = append(o.servers, plumb.Content{Name: rel, Hash: hashFile(filepath.Join(dir, rel))})
 			return true
 		}
@@ -218,19 +218,6 @@ func (o *offered) readRoot(dir string) {
 		add(&o.instructions, s.Instructions)
 		add(&o.servers, s.MCP)
 	}
-}
-
-// matches reports whether a path of a template is one of the files that any agent looks for, in the
-// workspace itself or in a directory of it.
-func matches(rel string, names func(s *agent.Spec) []string) bool {
-	for _, s := range agent.All() {
-		for _, name := range names(&s) {
-			if rel == name || strings.HasSuffix(rel, "/"+name) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // skillOf returns the directory of the skill that a path of a template belongs to.
