@@ -96,7 +96,7 @@ func notFound(name string, err error, o *OpenOptions) error {
 		return fmt.Errorf("there is no file %s", name)
 	}
 	baselines, listErr := Baselines(o.Baselines)
-	if listErr != nil || name == "last" {
+	if listErr != nil || name == "last" || name == "" {
 		return err
 	}
 	if len(baselines) == 0 {

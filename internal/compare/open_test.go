@@ -21,7 +21,7 @@ func TestOpenNames(t *testing.T) {
 		"":           "no runs in",
 		"last":       "no runs in",
 		"prev":       "there is no run before the last one",
-		"main":       "no runs in",
+		"main":       `there is no baseline, run or file "main"`,
 		"empty":      "empty is not a run directory",
 		"x/y":        "there is no file x/y",
 		"x.json":     "there is no file x.json",
