@@ -344,6 +344,12 @@ func (m *matcher) warn() {
 		slices.ContainsFunc(m.Runners, func(p RunnerPair) bool { return p.Base == p.Cand }) {
 		warn("both sides are the same run")
 	}
+	for _, s := range []*Side{base, cand} {
+		if s.Run != nil && s.Run.Decision != nil {
+			warn("%s ended when its question was decided, and the tests of a comparison need a number of repetitions that "+
+				"does not depend on the results: trust its own conclusion (%s)", s.Name, s.Run.Decision.Conclusion)
+		}
+	}
 	alone := func(s *Side, ids []string) {
 		if len(ids) > 0 {
 			warn("not compared, because only %s has them: runners %s", s.Name, strings.Join(ids, ", "))
