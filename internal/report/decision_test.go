@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/compare"
 )
 
 func TestDecisionLines(t *testing.T) {
@@ -69,5 +70,23 @@ func TestDecisionLines(t *testing.T) {
 	if got, want := standingWords(d, " · "),
 		"310 of at most 2,000 pairs · evidence: worse 42 %, better 0 %, equivalent 10 %"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// The reports for CI systems and browsers have the decision, too.
+func TestDecisionInReports(t *testing.T) {
+	t.Parallel()
+	l := comparedLog("gpt-5", 2, func(int) bool { return false })
+	value := -0.2
+	end := &l.events[len(l.events)-1]
+	end.End.Stop = plumb.StopDecided
+	end.Decision = &plumb.Decision{Against: "main", Conclusion: string(compare.Worse), Drawn: 20, Limit: 100, Measured: 20, Lost: 9, Won: 1, Value: &value}
+	for name, want := range map[string]string{
+		GitHubActions: "::error title=v1.0-cheap", JUnit: `name="decision" value="worse: `, HTML: `class="banner">worse: `,
+	} {
+		text := l.render(t, name, Options{Getenv: func(string) string { return "" }})
+		if !strings.Contains(text, want) || !strings.Contains(text, "decided after 20 pairs") {
+			t.Errorf("%s has no %q:\n%.2000s", name, want, text)
+		}
 	}
 }

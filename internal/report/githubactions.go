@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/compare"
 )
 
 // GitHub shows at most this many annotations of a step, per level.
@@ -19,6 +20,14 @@ const annotations = 10
 // to the step summary.
 func writeActions(o Options, run *plumb.Run) error {
 	w := bufio.NewWriter(o.Out)
+	if lines := decisionLines(run); len(lines) > 0 {
+		level := "notice"
+		if c := run.Decision.Conclusion; c == string(compare.Worse) || c == string(compare.Violated) {
+			level = "error"
+		}
+		fmt.Fprintf(w, "::%s title=%s::%s\n", level, escapeProperty(o.Redact.String(suiteTitle(&run.Info, " "))),
+			escapeData(o.Redact.String(strings.Join(lines, "\n"))))
+	}
 	f := analyze.Find(run, annotations)
 	left := map[string]int{"error": annotations, "warning": annotations}
 	for _, section := range sectionsOf(&f) {

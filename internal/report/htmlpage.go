@@ -64,6 +64,7 @@ type htmlFront struct {
 	Mark     string `redact:"-"`
 	Verdict  string
 	Stop     string
+	Decision []string
 	Recorded string
 	Cards    []htmlCard
 	Rates    []htmlRate
@@ -197,7 +198,8 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 	f := &htmlFront{
 		Policy: contentPolicy(pageScript(), style), Style: template.CSS(style), //nolint:gosec // an embedded file
 		Suite: suiteTitle(&run.Info, " · "), Verdict: verdictWords(rates.Overall), Stop: stopWords(run),
-		Agents: agentsOf(run, "–"), Cases: len(run.Cases), Sessions: o.Sessions != nil,
+		Decision: decisionLines(run),
+		Agents:   agentsOf(run, "–"), Cases: len(run.Cases), Sessions: o.Sessions != nil,
 	}
 	f.Word = string(runOutcome(run))
 	if len(run.Executions) == 0 {
