@@ -65,7 +65,7 @@ func (d Difference) String() string {
 // Error lists all differences, one per line.
 func (r *Refused) Error() string {
 	var b strings.Builder
-	b.WriteString("the two sides differ in what is not to be compared:")
+	b.WriteString("differences that are not allowed, with the values of both sides:")
 	for _, d := range r.Differences {
 		fmt.Fprintf(&b, "\n  %-13s %s", d.Kind, d)
 	}

@@ -398,8 +398,8 @@ func settleWords(c *compare.Comparison) []advice {
 		if c.Settle.Why != "" {
 			out = append(out, advice{Text: "what would help: " + c.Settle.Why})
 		}
-		if p := c.Settle.IfReal; p != nil {
-			real := effectWords(&f.Effect, n)
+		real := effectWords(&f.Effect, n)
+		if p := c.Settle.IfReal; p != nil && strings.ContainsAny(real, "123456789") { // not an effect of 0
 			out = append(out, planAdvice(p, "if "+real+" is real", "to see an effect of "+strings.TrimLeft(real, "+-")))
 		}
 		if p := c.Settle.IfNone; p != nil {

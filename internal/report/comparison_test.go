@@ -166,3 +166,12 @@ func TestComparisonFits(t *testing.T) {
 		t.Error("color in a pipe")
 	}
 }
+
+// An effect of 0 needs no plan to see it.
+func TestNoPlanForNoEffect(t *testing.T) {
+	t.Parallel()
+	text := rendered(t, paired(once(5, 5, 60)...), compare.DefaultOptions())
+	if !strings.HasPrefix(text, "not decisive: 0 pp") || strings.Contains(text, "is real") {
+		t.Error(text)
+	}
+}
