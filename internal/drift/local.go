@@ -185,6 +185,9 @@ func describe(info *plumb.RunInfo, r *plumb.RunnerInfo, start time.Time) localRu
 	if !r.Parameters.IsZero() {
 		l.settings = parameters
 	}
+	if r.BaseURL != "" {
+		l.settings = strings.TrimPrefix(l.settings+", at "+r.BaseURL, ", ")
+	}
 	l.key = strings.Join([]string{
 		string(r.Kind), r.Agent.Type, r.Agent.Model, r.BaseURL, parameters, info.SuiteHash, info.Judge,
 		fmt.Sprint(info.SelfJudged),
