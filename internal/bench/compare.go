@@ -47,7 +47,8 @@ func (b *bench) compare(ctx context.Context) error {
 		return err
 	}
 	b.report.target(fmt.Sprintf("the statistics of %d pairs, with 9,999 permutations of each metric", n),
-		fmt.Sprintf("%.2f s; %s CPU and %s with making the pairs", wall.Seconds(), ms(u.cpu), mb(u.peak)), "< "+analyzeTarget.String(), wall < analyzeTarget)
+		fmt.Sprintf("%.2f s; %s CPU and %s with making the pairs", wall.Seconds(), ms(u.cpu), mb(u.peak)),
+		"< "+analyzeTarget.String(), wall < analyzeTarget)
 	return nil
 }
 

@@ -34,15 +34,15 @@ func compareCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Decide whether run B is better or worse than run A, the same, or not decided",
-		Long: `Compare the candidate B with the baseline A, case by case. Each is a run (its id, the beginning or end of its id, a
-directory, last, or prev), the name of a baseline in plumb.baselines, results.json, a file of --output, or a result file
+		Long: `Compare the candidate B with the baseline A, case by case. Each is a run (its id, the beginning or end of its
+id, a directory, last, or prev), the name of a baseline in plumb.baselines, results.json, a file of --output, or a result file
 of skillgym or promptfoo. RUN#RUNNER keeps one runner of a run.
 
 The first line is the conclusion: better, worse, equivalent (smaller than the margin), or not decisive (too few data).
 Differences between the runs beside one declared variable are refused; see --vary.
 
-The exit code is 0 if B is better or equivalent, 1 if it is worse, 3 if the comparison is not decisive, and 2 if the runs
-cannot be compared. With --gate, the gates decide: 1 if one is violated, 3 if one is unproven, otherwise 0.`,
+The exit code is 0 if B is better or equivalent, 1 if it is worse, 3 if the comparison is not decisive, and 2 if the
+runs cannot be compared. With --gate, the gates decide: 1 if one is violated, 3 if one is unproven, otherwise 0.`,
 		Example: `  plumb compare prev last
   plumb compare main last --gate "pass_rate >= -2pp" --gate "cost <= +10%"
   plumb compare last --baseline main --margin 5pp

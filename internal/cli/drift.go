@@ -36,8 +36,8 @@ func driftCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "drift [--model M] [--since 30d] | --from FILE...",
 		Short: "Detect when a model changed behind its name",
-		Long: `Detect when a model changed behind its name. Without --from, plumb drift reads the runs of this project: one panel
-for each runner with its parameters, over one suite and one judge. With --from, it replays files of records, one JSON
+		Long: `Detect when a model changed behind its name. Without --from, plumb drift reads the runs of this project: one
+panel for each runner with its parameters, over one suite and one judge. With --from, it replays files of records, one JSON
 object a line, in which several submitters may report on one model.
 
 The exit code is 0 when nothing changed, 1 when a model changed, 2 when the command line or a record is invalid, and 3

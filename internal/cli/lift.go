@@ -40,7 +40,8 @@ func (a *app) showLift(l *job.Lift, command string) {
 	fmt.Fprintf(a.Stdout, "\nlift of %s for %s: %s\n", a.clean(l.What), a.clean(l.Runner), effect)
 	out := func(label, text string) { fmt.Fprintf(a.Stdout, "  %-18s  %s\n", label, text) }
 	out("with minus without", map[compare.Conclusion]string{
-		compare.Better: "better with it", compare.Worse: "worse with it", compare.Equivalent: "it makes no difference that matters",
+		compare.Better: "better with it", compare.Worse: "worse with it",
+		compare.Equivalent:  "it makes no difference that matters",
 		compare.NotDecisive: "not decisive",
 	}[c.Conclusion])
 	if figure := passRate(c); figure != nil {

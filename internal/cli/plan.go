@@ -146,8 +146,8 @@ func variationWords(all []job.Variation) string {
 	v := all[0]
 	switch {
 	case v.Assumed:
-		return fmt.Sprintf("assumed, no earlier run repeats these cases: a variance of %g (coin flips; the first two columns) "+
-			"and of %g (most cases nearly always pass or fail). plumb aa SUITE measures it",
+		return fmt.Sprintf("assumed, no earlier run repeats these cases: a variance of %g (coin flips; the first two "+
+			"columns) and of %g (most cases nearly always pass or fail). plumb aa SUITE measures it",
 			all[0].Variance, all[1].Variance)
 	case v.Steady:
 		return fmt.Sprintf("no repetition differed (%s, %s); the plan assumes that one does", plural(v.Cases, "case"),

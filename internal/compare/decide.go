@@ -154,8 +154,8 @@ func (s *sampler) conclusion(d analyze.Decision) string {
 func (s *sampler) Decision(ended bool) *plumb.Decision {
 	is := s.d.Standing()
 	d := &plumb.Decision{
-		Against: s.q.Against, BaselineRun: s.q.BaselineRun, Gate: s.gate.Text, Drawn: is.Draws, Limit: s.limit, Measured: is.Measured,
-		Lost: is.Lost, Won: is.Won, Exhausted: is.Exhausted, Value: orNil(is.Effect), Alpha: s.q.Alpha,
+		Against: s.q.Against, BaselineRun: s.q.BaselineRun, Gate: s.gate.Text, Drawn: is.Draws, Limit: s.limit,
+		Measured: is.Measured, Lost: is.Lost, Won: is.Won, Exhausted: is.Exhausted, Value: orNil(is.Effect), Alpha: s.q.Alpha,
 	}
 	if s.q.Gate != "" {
 		holds, violated := is.Above, is.Below

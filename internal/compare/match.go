@@ -346,8 +346,8 @@ func (m *matcher) warn() {
 	}
 	for _, s := range []*Side{base, cand} {
 		if s.Run != nil && s.Run.Decision != nil {
-			warn("%s ended when its question was decided, and the tests of a comparison need a number of repetitions that "+
-				"does not depend on the results: trust its own conclusion (%s)", s.Name, s.Run.Decision.Conclusion)
+			warn("%s chose its repetitions by its results (--until-decided), and the tests of a comparison need a number that "+
+				"does not depend on them: trust the conclusion of the run (plumb show)", s.Name)
 		}
 	}
 	alone := func(s *Side, ids []string) {

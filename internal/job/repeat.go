@@ -27,12 +27,8 @@ const confirmationsDir = "confirmations"
 // and the configuration of that run. The earlier run does not change. ref is as for [Resume].
 func Fresh(ctx context.Context, p *Project, ref string, o FreshOptions) (_ *Job, err error) {
 	defer func() { err = hide(p.redact, err) }()
-	path, err := run.Find(p.Runs(), ref)
+	path, s, err := p.earlier(ref)
 	if err != nil {
-		return nil, err
-	}
-	var s Spec
-	if err := run.ReadSpec(path, &s); err != nil {
 		return nil, err
 	}
 	if err := p.mayStart(path, &s, true, o.Trust); err != nil {
@@ -43,7 +39,8 @@ func Fresh(ctx context.Context, p *Project, ref string, o FreshOptions) (_ *Job,
 		return nil, err
 	}
 	at := slices.IndexFunc(state.Info.Runners, func(r plumb.RunnerInfo) bool { return r.ID == o.Runner })
-	if at < 0 || len(s.Runners) > at && s.Runners[at].Replay != "" || s.ScoredFrom != "" || s.Sessions != nil || len(s.Runners) != len(state.Info.Runners) {
+	replayed := s.ScoredFrom != "" || s.Sessions != nil || len(s.Runners) != len(state.Info.Runners)
+	if at < 0 || replayed || s.Runners[at].Replay != "" {
 		return nil, plumb.WithHint(fmt.Errorf("run %s cannot repeat cases on runner %s", state.Info.ID, o.Runner),
 			"--confirm needs two runs that asked their runners themselves")
 	}
@@ -52,6 +49,7 @@ func Fresh(ctx context.Context, p *Project, ref string, o FreshOptions) (_ *Job,
 		s.Filter = run.Filter{IDs: o.Cases}
 		s.Repeat, s.AllRepetitions, s.MaxFailures, s.Cache, s.Output = o.Repetitions, true, 0, "off", ""
 		s.CreatedAt, s.PlumbVersion, s.Distrusted, s.Snapshots = p.env.Now().UTC(), Version(), nil, nil
+		s.Decide, s.BaselineFrom = nil, "" // fresh repetitions have neither a question nor earlier sessions
 	})
 	if err != nil {
 		return nil, err

@@ -33,12 +33,8 @@ type ResumeOptions struct {
 // the beginning or end of its id, its directory, or "" for the last run. Resume locks the run.
 func Resume(ctx context.Context, p *Project, ref string, o ResumeOptions) (_ *Job, err error) {
 	defer func() { err = hide(p.redact, err) }()
-	path, err := run.Find(p.Runs(), ref)
+	path, s, err := p.earlier(ref)
 	if err != nil {
-		return nil, err
-	}
-	var s Spec
-	if err := run.ReadSpec(path, &s); err != nil {
 		return nil, err
 	}
 	if err := p.mayStart(path, &s, true, o.Trust); err != nil {
@@ -97,6 +93,14 @@ func recordRaise(dir *run.Dir, state *plumb.Run) error {
 	}
 	s.Repeat = state.Info.Repeat
 	return dir.WriteSpec(s)
+}
+
+// earlier finds an earlier run and reads its run.json. ref is as for [Resume].
+func (p *Project) earlier(ref string) (path string, s Spec, err error) {
+	if path, err = run.Find(p.Runs(), ref); err == nil {
+		err = run.ReadSpec(path, &s)
+	}
+	return path, s, err
 }
 
 // reopen assembles the job of the earlier run at path.

@@ -40,12 +40,8 @@ func (r rejudged) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRep
 // for the judge and the embedder. ref is as for [Resume].
 func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job, err error) {
 	defer func() { err = hide(p.redact, err) }()
-	path, err := run.Find(p.Runs(), ref)
+	path, s, err := p.earlier(ref)
 	if err != nil {
-		return nil, err
-	}
-	var s Spec
-	if err := run.ReadSpec(path, &s); err != nil {
 		return nil, err
 	}
 	ownSuite := o.Suite == "" && o.Tier == ""

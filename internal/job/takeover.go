@@ -62,7 +62,8 @@ func (j *Job) takeFrom(path string) error {
 	if age := p.env.Now().Sub(from.Ended); age > oldBaseline {
 		j.Note(plumb.Note{
 			Level: "warning",
-			Text: fmt.Sprintf("run %s, whose repetitions are taken over, is %d days old: the provider may have changed the model",
+			Text: fmt.Sprintf("run %s, whose repetitions are taken over, is %d days old: the provider may have "+
+				"changed the model",
 				from.ID, int(age.Hours()/24)),
 			Hint: "leave --baseline-from out to measure all of them",
 		})

@@ -347,7 +347,8 @@ func methodWords(r *compare.RunnerResult) string {
 	if r.Pairs.Clusters > 0 {
 		parts = append(parts, plural(r.Pairs.Clusters, "cluster"))
 	}
-	parts = append(parts, fmt.Sprintf("coverage %s/%s", count(r.Pairs.Measured+r.Pairs.SameAnswer), count(r.Pairs.Planned)))
+	measured := r.Pairs.Measured + r.Pairs.SameAnswer
+	parts = append(parts, fmt.Sprintf("coverage %s/%s", count(measured), count(r.Pairs.Planned)))
 	if words := sensitivityWords(r.Sensitivity, r.Conclusion); words != "" {
 		parts = append(parts, words)
 	}

@@ -64,7 +64,8 @@ func decisionLines(run *plumb.Run) []string {
 		lines = append(lines, "  the interval contains 0, because it counts cases and not pairs, and the cases are few")
 	}
 	if d.Exhausted > 0 {
-		line := "  " + plural(d.Exhausted, "case") + " had no more results in the baseline, so nothing can be called equivalent"
+		line := "  " + plural(d.Exhausted, "case") +
+			" had no more results in the baseline, so nothing can be called equivalent"
 		if d.BaselineRun != "" {
 			line += "; to add some for the next run: plumb resume " + ShellWord(d.BaselineRun) + " --repeat N"
 		}

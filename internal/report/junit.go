@@ -124,7 +124,8 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 		"model", runner.Agent.Model, "provider", runner.Agent.Type, "runner.config", runner.Config,
 		"judge", judgeTitle(&run.Info), "embedder", run.Info.Embedder,
 		"recorded", flag(w.o.recorded(run)), "stop", stopWords(run),
-		"decision", strings.Join(decisionLines(run), "; "), "passed", cells[0], "passRate", cells[1], "interval95", cells[2], "coverage", cells[3],
+		"decision", strings.Join(decisionLines(run), "; "),
+		"passed", cells[0], "passRate", cells[1], "interval95", cells[2], "coverage", cells[3],
 	}, more...)...) {
 		if w.err == nil {
 			w.err = w.Encode(without(w.o.Redact, p))
