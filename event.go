@@ -113,8 +113,11 @@ type RunInfo struct {
 
 // CaseInfo is the part of a case that reports need.
 type CaseInfo struct {
-	ID           string   `json:"id" redact:"-"`
-	Hash         string   `json:"hash,omitempty" redact:"-"`
+	ID   string `json:"id" redact:"-"`
+	Hash string `json:"hash,omitempty" redact:"-"`
+	// Prompt is the label of the prompt, and Item the id without the prompt; see [Case].
+	Prompt       string   `json:"prompt,omitempty" redact:"-"`
+	Item         string   `json:"item,omitempty" redact:"-"`
 	Category     string   `json:"category,omitempty" redact:"-"`
 	Difficulty   string   `json:"difficulty,omitempty" redact:"-"`
 	Tags         []string `json:"tags,omitempty" redact:"-"`

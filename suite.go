@@ -95,6 +95,11 @@ type Case struct {
 	// PromptHash identifies the messages and the cap of the answer, and ChecksHash the checks: 16
 	// hex digits each. They are "" if Hash is.
 	PromptHash, ChecksHash string
+	// PromptName is the label of the prompt of a suite with prompts; "" in other suites.
+	PromptName string
+	// Item is the id of the case as its author wrote it, which is the same for all prompts; "" if it
+	// equals ID.
+	Item string
 
 	Category   string
 	Difficulty string

@@ -93,7 +93,7 @@ func loggedWords(path string) iter.Seq[string] {
 			}
 			for i := range ev.Cases {
 				c := &ev.Cases[i]
-				words = append(append(words, c.ID, c.Category, c.Difficulty), c.Tags...)
+				words = append(append(words, c.ID, c.Item, c.Prompt, c.Category, c.Difficulty), c.Tags...)
 			}
 			for _, word := range words {
 				if !yield(word) {

@@ -113,7 +113,7 @@ func (s *Spec) words(suite *plumb.Suite) iter.Seq[string] {
 		}
 		for i := range suite.Cases {
 			c := &suite.Cases[i]
-			if !yield(c.ID) || !yield(c.Category) || !yield(c.Difficulty) {
+			if !yield(c.ID) || !yield(c.PromptName) || !yield(c.Category) || !yield(c.Difficulty) {
 				return
 			}
 		}

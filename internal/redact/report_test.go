@@ -206,7 +206,7 @@ const declared = `
 AgentConfig: APIKeyEnv Model Permissions Type Version Without
 AgentInfo: Model Type
 Asked: PromptHash
-CaseInfo: Category ChecksHash Difficulty Hash ID PromptHash Tags
+CaseInfo: Category ChecksHash Difficulty Hash ID Item Prompt PromptHash Tags
 Content: Hash
 Decision: BaselineRun Conclusion Gate
 Event: Blob Case Marker Runner

@@ -228,7 +228,8 @@ func (o *Options) planned(cases []plumb.Case) []plumb.CaseInfo {
 	for i := range cases {
 		c := &cases[i]
 		infos[i] = plumb.CaseInfo{
-			ID: c.ID, Hash: c.Hash, Category: c.Category, Difficulty: c.Difficulty, Tags: c.Tags,
+			ID: c.ID, Hash: c.Hash, Prompt: c.PromptName, Item: c.Item,
+			Category: c.Category, Difficulty: c.Difficulty, Tags: c.Tags,
 			Repeat: cmp.Or(c.Repeat, o.Repeat), ExpectedFail: c.ExpectedFail,
 			PromptHash: c.PromptHash, ChecksHash: c.ChecksHash,
 			TimeoutMs: c.Timeout.Milliseconds(), MaxSteps: c.MaxSteps, Metadata: c.Metadata,
