@@ -160,6 +160,8 @@ type ExecutionResult struct {
 	Failed   int `json:"failed"`
 	Errored  int `json:"errored"`
 	Sessions int `json:"sessions"`
+	// NotAsked means that the runner was not called, because it had already failed for good.
+	NotAsked bool `json:"notAsked,omitempty"`
 	// Cached counts sessions answered from the cache.
 	Cached int `json:"cached,omitempty"`
 	// Steps is the sum over all sessions. Each agent defines what a step is.

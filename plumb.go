@@ -165,6 +165,19 @@ func ClassTruncated() FailureClass { return FailureClass{"truncated", "Truncated
 // ClassRefused is the class of a failed check on an answer that the provider blocked.
 func ClassRefused() FailureClass { return FailureClass{"refused", "Refused answer"} }
 
+// ClassRedacted is the class of a check that could not judge a session because secrets were removed
+// from it.
+func ClassRedacted() FailureClass { return FailureClass{"redacted", "Secrets were removed"} }
+
+// ClassIncomplete is the class of a check that could not judge a session because the session does not
+// have what the check needs.
+func ClassIncomplete() FailureClass { return FailureClass{"incomplete", "Incomplete evidence"} }
+
+// ErrUnavailable means that no session with a runner can succeed: nothing answers at its address, or
+// what answers refuses every request. A [Failure] that wraps it stops the runner, unless an earlier
+// session of the same process had an answer.
+var ErrUnavailable = errors.New("the runner cannot be used")
+
 // A Failure explains why one session failed or could not be measured. It is an error, so that a
 // [Runner] can return it, and it is data, so that it can be recorded.
 type Failure struct {
@@ -178,6 +191,8 @@ type Failure struct {
 	Provider   string `json:"provider,omitempty" redact:"-"`
 	HTTPStatus int    `json:"httpStatus,omitempty"`
 	RequestID  string `json:"requestId,omitempty"`
+	// NotAsked means that this session was not made, because the runner had already failed for good.
+	NotAsked bool `json:"notAsked,omitempty"`
 	// Attempts is the number of requests before the runner gave up; 0 if it is not known.
 	Attempts int `json:"attempts,omitempty"`
 	// LogPath is the artifact that the user should read first. Optional.

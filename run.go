@@ -61,6 +61,8 @@ type Execution struct {
 	Score  float64
 	// Passed, Failed and Errored count repetitions. Sessions counts all sessions.
 	Passed, Failed, Errored, Sessions, Cached int32
+	// NotAsked means that the runner was not called, because it had already failed for good.
+	NotAsked bool
 	// Steps is the sum over all sessions.
 	Steps                 int32
 	DurationMs, LatencyMs int64
@@ -80,6 +82,13 @@ type Execution struct {
 	Snapshot *SnapshotCheck
 	// Judged are the decisions of the judge.
 	Judged []Judged
+}
+
+// Broken reports whether a broken check could not judge the execution, so that the suite has to be
+// repaired. A check that lacks a part of the session is not broken.
+func (e *Execution) Broken() bool {
+	return e.Outcome == OutcomeError && e.Origin == OriginAssertHook &&
+		(e.Class == nil || *e.Class != ClassRedacted() && *e.Class != ClassIncomplete())
 }
 
 // The bits of Execution.Reported.
@@ -120,6 +129,9 @@ type Totals struct {
 	Passed, Failed, Errored int
 	// ExpectedFailed and UnexpectedPassed are among Failed and Passed.
 	ExpectedFailed, UnexpectedPassed int
+	// Broken counts the executions among Errored that a broken check could not judge: the suite has to
+	// be repaired.
+	Broken int
 	Sessions, Cached                 int
 	InputTokens, OutputTokens        int64
 	// CostUSD is the known part of the cost of the run. It includes JudgeCostUSD, the cost of the
@@ -314,6 +326,7 @@ func (r *Run) finish(e *Execution, res *ExecutionResult) error {
 		ReasoningChars: count32(res.Usage.ReasoningChars),
 		JudgeTokens:    res.JudgeUsage.Tokens(),
 		Priced:         res.CostUSD != nil,
+		NotAsked:       res.NotAsked,
 		Snapshot:       res.Snapshot,
 		Judged:         r.judged(res.Judged),
 	}
@@ -352,6 +365,9 @@ func (r *Run) count(e *Execution, sign int) {
 		t.Failed += sign
 	case OutcomeError:
 		t.Errored += sign
+		if e.Broken() {
+			t.Broken += sign
+		}
 	default: // skipped: counted only in Finished
 	}
 	switch e.Status {

@@ -93,7 +93,7 @@ func (r *SessionReport) RemovedFailure() *Failure {
 	f := Failuref(OriginAssertHook,
 		"the check depends on text from which secrets were removed before the session was stored: %s",
 		strings.Join(r.Redacted, ", "))
-	f.Class = FailureClass{ID: "redacted", Label: "Secrets were removed"}
+	f.Class = ClassRedacted()
 	f.Hint = "run the case again: Plumb judges a new session before it removes secrets"
 	return f
 }

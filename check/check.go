@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"slices"
 
 	"github.com/plumb-eval/plumb"
@@ -78,8 +79,7 @@ func (c *Check) verdict(ctx context.Context, ev *plumb.Evidence) (v plumb.Verdic
 		v = c.match(ctx, ev)
 	}
 	if v.Error == nil && !v.Pass && c.kind.readsOutput() && slices.Contains(ev.Report.Incomplete, "finalOutput") {
-		v = unmeasured(plumb.Failuref(plumb.OriginAssertHook,
-			"the final output is cut off, and the missing part might have passed"))
+		v = unmeasured(incomplete(errors.New("the final output is cut off, and the missing part might have passed")))
 	}
 	v.Name, v.Weight = c.Name(), c.weight
 	switch {
@@ -141,3 +141,10 @@ func decided(pass bool, reason string) plumb.Verdict {
 
 // unmeasured is the verdict of a check that could not be made.
 func unmeasured(f *plumb.Failure) plumb.Verdict { return plumb.Verdict{Error: f} }
+
+// incomplete returns the failure of a check that lacks a part of the session.
+func incomplete(err error) *plumb.Failure {
+	f := plumb.Failed(plumb.OriginAssertHook, err)
+	f.Class = plumb.ClassIncomplete()
+	return f
+}

@@ -121,7 +121,7 @@ func (m *fileMatcher) describe(o options) {
 func (m *fileMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verdict {
 	root, err := openWorkspace(ev.Workspace)
 	if err != nil {
-		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err))
+		return unmeasured(incomplete(err))
 	}
 	defer root.Close()
 	names, err := m.names(root)

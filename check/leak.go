@@ -86,7 +86,7 @@ type leakSearch struct {
 
 func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	if ev.Secrets == nil && len(ev.Report.Redacted) == 0 {
-		f := plumb.Failuref(plumb.OriginAssertHook, "the run knows no secret, so this check could not fail")
+		f := incomplete(errors.New("the run knows no secret, so this check could not fail"))
 		f.Hint = "set the key that must not leak in the environment; if the name of the variable does not look like " +
 			"that of a secret, list it under run.redact in the config"
 		return unmeasured(f)
@@ -112,7 +112,7 @@ func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict
 			plural(len(s.names), " is in ", " are in ")+listed(s.places))
 		v.Got = listed(s.places)
 	case s.uncertain != "":
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "no secret was found, but %s", s.uncertain))
+		return unmeasured(incomplete(errors.New("no secret was found, but " + s.uncertain)))
 	default:
 		v = decided(true, "no secret was found in "+where)
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -278,7 +279,7 @@ func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict
 	case unclear != "" && s.removed:
 		return unmeasured(ev.Report.RemovedFailure())
 	case unclear != "":
-		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "%s", unclear))
+		return unmeasured(incomplete(errors.New(unclear)))
 	}
 	seen := list(s.all)
 	v := decided(ok, reason+"; observed "+m.kind.Reads+": "+seen)

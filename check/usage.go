@@ -154,7 +154,7 @@ func (u usageMatcher) describe(o options) { o["max"] = u.max }
 func (u usageMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	got, err := u.read(ev.Report)
 	if err != nil {
-		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err))
+		return unmeasured(incomplete(err))
 	}
 	show := func(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) }
 	v := decided(got <= u.max, fmt.Sprintf("%s took %s %s, want at most %s", u.subject, show(got), u.unit, show(u.max)))

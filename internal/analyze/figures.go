@@ -115,15 +115,20 @@ func Slowest(run *plumb.Run, n int) []int {
 type Group struct {
 	Class plumb.FailureClass
 	Count int
-	// Executions are the indices in run.Executions of the first of these executions.
+	// NotAsked counts the executions among them whose runner was not called, because it had already
+	// failed for good.
+	NotAsked int
+	// Executions are the indices in run.Executions of the first of these executions. An execution
+	// whose runner was not called is only among them if no other is.
 	Executions []int
 }
 
 // Findings are the executions of a run that need attention, by the way in which they ended. The
 // groups of each list are sorted by size, the largest first.
 type Findings struct {
-	// Failed holds failed executions, Errored those that could not be measured.
-	Failed, Errored []Group
+	// Failed holds failed executions, Broken those that a broken check could not judge, Errored the
+	// others that could not be measured.
+	Failed, Broken, Errored []Group
 	// ExpectedFailed leaves the suite green, UnexpectedPassed does not.
 	ExpectedFailed, UnexpectedPassed Group
 }
@@ -131,7 +136,7 @@ type Findings struct {
 // Find groups the executions of a run by failure class, and lists at most limit of each group.
 func Find(run *plumb.Run, limit int) Findings {
 	f := Findings{UnexpectedPassed: Group{Class: plumb.ClassUnexpectedPass()}}
-	var failed, errored table[Group]
+	var failed, broken, errored table[Group]
 	group := func(t *table[Group], e *plumb.Execution) *Group {
 		class := e.Origin.Class()
 		if e.Class != nil {
@@ -149,12 +154,14 @@ func Find(run *plumb.Run, limit int) Findings {
 			f.UnexpectedPassed.add(i, limit)
 		case e.Outcome == plumb.OutcomeFail:
 			group(&failed, e).add(i, limit)
+		case e.Broken():
+			group(&broken, e).add(i, limit)
 		case e.Outcome == plumb.OutcomeError:
-			group(&errored, e).add(i, limit)
+			group(&errored, e).addError(run, i, limit)
 		}
 	}
-	f.Failed, f.Errored = failed.rows, errored.rows
-	for _, groups := range [][]Group{f.Failed, f.Errored} {
+	f.Failed, f.Broken, f.Errored = failed.rows, broken.rows, errored.rows
+	for _, groups := range [][]Group{f.Failed, f.Broken, f.Errored} {
 		slices.SortStableFunc(groups, func(a, b Group) int { return cmp.Compare(b.Count, a.Count) })
 	}
 	return f
@@ -165,4 +172,15 @@ func (g *Group) add(i, limit int) {
 	if len(g.Executions) < limit {
 		g.Executions = append(g.Executions, i)
 	}
+}
+
+// addError adds an execution that could not be measured.
+func (g *Group) addError(run *plumb.Run, i, limit int) {
+	if run.Executions[i].NotAsked {
+		g.NotAsked++
+		limit = min(limit, 1)
+	} else if g.NotAsked > 0 && g.NotAsked == g.Count {
+		g.Executions = nil
+	}
+	g.add(i, limit)
 }

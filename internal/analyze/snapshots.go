@@ -185,6 +185,9 @@ func NotOK(run *plumb.Run) bool {
 		slices.ContainsFunc(Snapshots(run), func(s SnapshotSuite) bool { return s.Failed })
 }
 
+// Red reports whether the exit code of a run is 1: it is not OK, or a check of the suite is broken.
+func Red(run *plumb.Run) bool { return NotOK(run) || run.Totals.Broken > 0 }
+
 // PWords renders a p-value with two significant digits.
 func PWords(p float64) string {
 	switch {

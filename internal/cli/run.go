@@ -227,15 +227,17 @@ func (a *app) performed(
 		a.complain(err)
 		fmt.Fprintf(a.Stderr, "  Results so far are in %s. To continue: %s\n", a.shown(result.Dir),
 			strings.TrimSpace("plumb resume "+result.ID+" "+p.Flags))
+		if analyze.Red(result.Run) {
+			return result, exitFailed, nil
+		}
 		return result, exitNotMeasured, nil
 	case w.first != nil:
 		return result, w.code(), nil
 	}
-	if d := result.Run.Decision; d != nil {
+	switch t, d := result.Run.Totals, result.Run.Decision; {
+	case d != nil && t.Broken == 0:
 		return result, decisionCode(d), nil
-	}
-	switch t := result.Run.Totals; {
-	case analyze.NotOK(result.Run):
+	case analyze.Red(result.Run):
 		return result, exitFailed, nil
 	case t.Errored > 0 || t.Finished < t.Planned:
 		return result, exitNotMeasured, nil
@@ -290,7 +292,8 @@ func (w *interrupts) watch(ctx context.Context) (context.Context, <-chan struct{
 		}
 		w.job.Note(plumb.Note{
 			Level: "warning", Live: true,
-			Text: "Stopping: waiting for the running sessions. Press Ctrl-C again to stop now.",
+			Text: strings.TrimSpace("Stopping: waiting for the running sessions. Press Ctrl-C again to stop now. " +
+				w.job.Waiting()),
 		})
 		select {
 		case <-signals:

@@ -50,6 +50,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	index := &run.Index{}
 	defer func() { err = errors.Join(err, index.Close()) }()
 	display := j.project.reportOptions(dir.Path)
+	display.Waiting = j.factory.transport.Waiting
 	display.Redact, display.Closed, display.Sessions = j.factory.redact, j.Spec.Demo, index.Sessions
 	if !resumed { // an earlier version may have written the log of a resumed run
 		display.Fresh, display.Temp = true, dir.Path

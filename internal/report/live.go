@@ -113,6 +113,9 @@ func (r *terminal) view(now time.Time, width, rows int) []string {
 	if r.decision != nil && rows > len(lines) {
 		lines = append(lines, standingWords(r.decision, r.t.dot))
 	}
+	if w := r.waiting(); w != "" && rows > len(lines) {
+		lines = append(lines, r.t.yellow(w))
+	}
 	if room := rows - len(lines); room > 0 {
 		show := len(r.running)
 		if show > room {

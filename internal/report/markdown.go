@@ -233,8 +233,8 @@ func (m *page) findings(o *Options, run *plumb.Run) error {
 					return err
 				}
 			}
-			if more := g.Count - len(g.Executions); more > 0 {
-				m.add("- and %s more\n", count(more))
+			if more := moreWords(&g); more != "" {
+				m.add("- and %s\n", more)
 			}
 			m.add("\n")
 		}

@@ -39,6 +39,8 @@ type Options struct {
 	Calibrations []*calibrate.Calibration
 	// Now is the clock of the live view; nil means [time.Now].
 	Now func() time.Time
+	// Waiting says which providers keep the run waiting; "" if none does. It may be nil.
+	Waiting func() string
 	// Getenv looks up environment variables: NO_COLOR, TERM, GITHUB_ACTIONS, GITHUB_STEP_SUMMARY.
 	// It may be nil.
 	Getenv func(name string) string
@@ -350,8 +352,13 @@ func nextSteps(o *Options, run *plumb.Run, look string) []command {
 		steps = append(steps, command{"plumb resume " + id + flags, "continue to draw; raise a budget if one is spent"})
 	case t.Planned > t.Finished || run.End == nil || run.End.Remaining > 0:
 		steps = append(steps, command{"plumb resume " + id + flags, "continue; finished cases are kept"})
-	case t.Errored > 0:
+	case t.Errored > t.Broken:
 		steps = append(steps, command{"plumb resume --retry-errors " + id + flags, "run the unmeasured cases again"})
+	}
+	if path := run.Info.SuitePath; run.Totals.Broken > 0 && path != "" {
+		steps = append(steps, command{
+			"plumb score " + id + " --suite " + ShellWord(path) + flags, "after the repair: judge the same sessions again",
+		})
 	}
 	return steps
 }

@@ -59,7 +59,7 @@ func (s *summary) write() {
 	rates := analyze.Rates(s.run)
 	verdict := verdictWords(rates.Overall)
 	switch t := s.run.Totals; {
-	case analyze.NotOK(s.run):
+	case analyze.Red(s.run):
 		verdict = s.t.red(verdict)
 	case rates.Overall.Unmeasured() > 0 || t.Planned == 0:
 		verdict = s.t.yellow(verdict)
@@ -330,6 +330,7 @@ func sectionsOf(f *analyze.Findings) []section {
 	return slices.DeleteFunc([]section{
 		{"failed", true, f.Failed},
 		{"passed although expected to fail", true, []analyze.Group{f.UnexpectedPassed}},
+		{"a check of the suite broke", true, f.Broken},
 		{"could not be measured", false, f.Errored},
 	}, func(s section) bool { return len(s.groups) == 0 || s.groups[0].Count == 0 })
 }
@@ -380,8 +381,24 @@ func (s *summary) items(g analyze.Group) {
 		}
 		s.line("%s", line)
 	}
-	if g.Count > len(g.Executions) {
-		s.line("    %s", s.t.dim(fmt.Sprintf("(%s more)", count(g.Count-len(g.Executions)))))
+	if more := moreWords(&g); more != "" {
+		s.line("    %s", s.t.dim("("+more+")"))
+	}
+}
+
+// moreWords returns how many executions of a group are not listed, or "".
+func moreWords(g *analyze.Group) string {
+	more := g.Count - len(g.Executions)
+	asked := g.Count - g.NotAsked - len(g.Executions)
+	switch {
+	case more == 0:
+		return ""
+	case g.NotAsked == 0:
+		return count(more) + " more"
+	case asked <= 0:
+		return plural(more, "more case") + " not run, because the runner had failed"
+	default:
+		return fmt.Sprintf("%s more, and %s not run, because the runner had failed", count(asked), plural(g.NotAsked, "case"))
 	}
 }
 

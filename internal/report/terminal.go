@@ -105,7 +105,8 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 			r.excerpts[x] = e
 		}
 	case plumb.EventExecutionFinished:
-		if res := ev.Result; res != nil && res.Outcome != plumb.OutcomeSkipped && !res.Status.OK() && !r.told[x] {
+		if res := ev.Result; res != nil && res.Outcome != plumb.OutcomeSkipped && !res.Status.OK() && !res.NotAsked &&
+			!r.told[x] {
 			r.show(x, res, run)
 			if ev.Decision != nil { // the execution ends again with each repetition
 				r.told[x] = true
@@ -383,10 +384,21 @@ func (r *terminal) paintPlain(every time.Duration) {
 				elapsed := max(0, now.Sub(r.running[longest[0]]).Milliseconds())
 				line += fmt.Sprintf("%s%d running (longest %s)", r.t.dot, len(r.running), duration(elapsed))
 			}
+			if w := r.waiting(); w != "" {
+				line += r.t.dot + w
+			}
 			r.print(r.t.fit(line, r.width()))
 		}
 		r.mu.Unlock()
 	}
+}
+
+// waiting says which providers keep the run waiting, or "".
+func (r *terminal) waiting() string {
+	if r.o.Waiting == nil {
+		return ""
+	}
+	return r.o.Waiting()
 }
 
 // finish stops the painter and writes the summary. It holds mu except while it waits.

@@ -329,6 +329,10 @@ func (e *engine) runSession(ctx context.Context, t task, number int) (*session, 
 // obtain calls the runner, unless it is known that the runner fails. A nil session means that the
 // run was interrupted before there was a result.
 func (e *engine) obtain(ctx context.Context, t task, number int) (*session, error) {
+	if e.Runners[t.runner].Info().Kind == plumb.RunnerModel {
+		done := e.blocked[t.runner].probe(ctx, e.stopping)
+		defer done()
+	}
 	if f := e.blocked[t.runner].reason(); f != nil {
 		return &session{number: number, failure: f}, nil //nolint:nilerr // the session failed, not the engine
 	}
@@ -359,7 +363,7 @@ func (e *engine) obtain(ctx context.Context, t task, number int) (*session, erro
 	if s != nil {
 		s.workspace = ws
 		ws.recordChanges(s.report)
-		e.blocked[t.runner].recordFailure(s.failure)
+		e.blocked[t.runner].record(s.failure)
 	}
 	return s, nil
 }
@@ -549,7 +553,8 @@ func summarize(c *plumb.Case, repetitions [][]session) *plumb.ExecutionResult {
 			}
 		default:
 			res.Errored++
-			if res.Outcome == plumb.OutcomePass {
+			if res.Outcome == plumb.OutcomePass ||
+				res.Outcome == plumb.OutcomeError && moreUrgent(j.Failure, why) {
 				res.Outcome, why = plumb.OutcomeError, j.Failure
 			}
 		}
@@ -573,7 +578,7 @@ func summarize(c *plumb.Case, repetitions [][]session) *plumb.ExecutionResult {
 	}
 	if why != nil {
 		class := why.Class
-		res.Origin, res.Class, res.Reason = why.Origin, &class, why.Message
+		res.Origin, res.Class, res.Reason, res.NotAsked = why.Origin, &class, why.Message, why.NotAsked
 	}
 	res.Status = plumb.StatusOf(res.Outcome, res.Origin, c.ExpectedFail)
 	if res.Status == plumb.StatusUnexpectedPassed {
@@ -613,23 +618,56 @@ func (b *blocker) reason() *plumb.Failure {
 		return nil
 	}
 	f := *b.failure
-	f.Attempts = 0
+	f.Attempts, f.NotAsked = 0, true
 	if !b.known {
 		f.Message = fmt.Sprintf("skipped: this runner already failed with: %s", f.Message)
 	}
 	return &f
 }
 
-// recordFailure stores a failure that every later session of the runner would repeat.
-func (b *blocker) recordFailure(f *plumb.Failure) {
-	if f == nil || !isPermanent(f) {
-		return
-	}
+// record stores that the runner answered (a nil f), or a failure that every later session of the
+// runner would repeat.
+func (b *blocker) record(f *plumb.Failure) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.failure == nil {
+	switch {
+	case f == nil:
+		b.answered = true
+	case b.failure == nil && (isPermanent(f) || !b.answered && errors.Is(f, plumb.ErrUnavailable)):
 		b.failure = f
 	}
+}
+
+// probeTime is how long the first session of a model keeps the others waiting. A request that
+// cannot succeed usually fails sooner.
+const probeTime = 2 * time.Second
+
+// probe lets one session of the runner go first: the others wait until it ended, or for probeTime.
+// So a rejected key or a wrong address costs one request. The caller calls done after its session.
+func (b *blocker) probe(ctx context.Context, stopping <-chan struct{}) (done func()) {
+	b.mu.Lock()
+	first := b.probed
+	if first == nil {
+		ended := make(chan struct{})
+		b.probed = ended
+		b.mu.Unlock()
+		return func() { close(ended) }
+	}
+	b.mu.Unlock()
+	select {
+	case <-first:
+		return func() {}
+	default:
+	}
+	timer := time.NewTimer(probeTime)
+	defer timer.Stop()
+	select {
+	case <-first:
+	case <-timer.C:
+	case <-ctx.Done():
+	case <-stopping:
+	}
+	return func() {}
 }
 
 func exists(name string) bool {

@@ -47,7 +47,7 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 		}
 		switch {
 		case v.Error != nil:
-			if broken == nil {
+			if broken == nil || moreUrgent(v.Error, broken.Error) {
 				broken = v
 			}
 			continue
@@ -82,6 +82,12 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 	}
 	j.Status = plumb.StatusOf(j.Outcome, origin, ev.Case.ExpectedFail)
 	return j
+}
+
+// moreUrgent reports whether of two reasons why something could not be measured, a should be told
+// before b: a broken check has to be repaired, and other reasons may pass.
+func moreUrgent(a, b *plumb.Failure) bool {
+	return a != nil && a.Origin == plumb.OriginAssertHook && (b == nil || b.Origin != plumb.OriginAssertHook)
 }
 
 // green reports whether no verdict failed.
@@ -179,7 +185,7 @@ func worthRetrying(j *plumb.Judgement) bool {
 }
 
 // isPermanent reports whether every later session of the same runner would fail for the same
-// reason.
+// reason, whatever earlier sessions of it did.
 func isPermanent(f *plumb.Failure) bool {
 	return f.Origin == plumb.OriginModelRejected ||
 		f.Origin == plumb.OriginRunner && (f.HTTPStatus == 401 || f.HTTPStatus == 402)

@@ -122,6 +122,9 @@ type blocker struct {
 	mu      sync.Mutex
 	failure *plumb.Failure
 	known   bool // before the run began
+	// answered is set when the runner has answered; probed is closed when its first session ended.
+	answered bool
+	probed   chan struct{}
 }
 
 func newEngine(o Options) (*engine, error) {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -679,5 +680,51 @@ func TestInterruptedAnswerIsAskedAgain(t *testing.T) {
 	f.run = echo
 	if r := do(t, o); r.Totals.Passed != 1 || len(f.calls) != 2 {
 		t.Errorf("resumed: %+v after %v", r.Totals, f.calls)
+	}
+}
+
+// TestProbe checks how many sessions begin when a runner cannot be used.
+func TestProbe(t *testing.T) {
+	t.Parallel()
+	refused := plumb.Failuref(plumb.OriginRunner, "nobody listens: %w", plumb.ErrUnavailable)
+	rejected := plumb.Failuref(plumb.OriginRunner, "401")
+	rejected.HTTPStatus = 401
+	for name, c := range map[string]struct {
+		run          func(call int64) error
+		calls, asked int
+	}{
+		"rejected key":                   {func(int64) error { return rejected }, 1, 1},
+		"nobody listens":                 {func(int64) error { return refused }, 1, 1},
+		"nobody listens after an answer": {func(n int64) error { return []error{nil, refused}[min(n-1, 1)] }, 40, 40},
+		"rejected after an answer":       {func(n int64) error { return []error{nil, rejected}[min(n-1, 1)] }, 9, 9},
+		"another error":                  {func(int64) error { return errors.New("odd") }, 40, 40},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDir(t)
+			synctest.Test(t, func(t *testing.T) {
+				var calls atomic.Int64
+				f := &fake{id: "f", run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
+					n := calls.Add(1)
+					time.Sleep(time.Second)
+					if err := c.run(n); err != nil {
+						return nil, err
+					}
+					return report("echo"), nil
+				}}
+				r := do(t, run.Options{
+					Dir: d, Suite: suite(40), Runners: []plumb.Runner{f}, Settings: run.Settings{Parallel: 8},
+				})
+				asked := 0
+				for i := range r.Executions {
+					if !r.Executions[i].NotAsked {
+						asked++
+					}
+				}
+				if int(calls.Load()) != c.calls || asked != c.asked || r.Totals.Finished != 40 {
+					t.Errorf("%d calls, %d asked, want %d and %d; %+v", calls.Load(), asked, c.calls, c.asked, r.Totals)
+				}
+			})
+		})
 	}
 }

@@ -24,10 +24,16 @@ func (t *target) failure(p *problem) *plumb.Failure {
 		text = t.timeLimitText(p)
 	}
 	err := errors.New(t.provider.Name + ": " + t.safe(text))
-	if p.err != nil {
+	switch {
+	case p.lasts():
+		err = &described{err.Error(), errors.Join(plumb.ErrUnavailable, p.err)}
+	case p.err != nil:
 		err = &described{err.Error(), p.err}
 	}
 	f := plumb.Failed(origin, err)
+	if origin == plumb.OriginRunner {
+		f.Class = p.class()
+	}
 	f.Hint = t.hint(p)
 	f.Provider, f.Attempts = t.provider.Name, p.attempts
 	f.HTTPStatus, f.RequestID = p.status, p.requestID
@@ -111,7 +117,7 @@ func (t *target) statusHint(p *problem) string {
 	case p.api.outOfMoney(), p.status == http.StatusPaymentRequired:
 		hint := "the account has no quota left: check its plan and billing at " + t.provider.BillingURL
 		return strings.TrimSuffix(hint, " at ")
-	case p.status == http.StatusUnauthorized, strings.Contains(p.api.details, "API_KEY_INVALID"):
+	case p.status == http.StatusUnauthorized, p.rejectsKey():
 		if t.key == "" {
 			return keyHint(t.provider)
 		}

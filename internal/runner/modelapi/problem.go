@@ -103,10 +103,64 @@ func (p *problem) unreachable() bool {
 	return p.kind == network && (errors.Is(p.err, syscall.ECONNREFUSED) || errors.As(p.err, &dns))
 }
 
+// lasts reports whether every other request with the same address and key has this problem, too, as
+// far as one reply can tell.
+func (p *problem) lasts() bool {
+	switch {
+	case p.kind == network:
+		return p.unreachable() || isPermanent(p.err)
+	case p.kind != refusedByAPI || p.api.blocked():
+		return false
+	}
+	switch p.status {
+	case http.StatusUnauthorized, http.StatusPaymentRequired, http.StatusForbidden, http.StatusNotFound,
+		http.StatusMethodNotAllowed:
+		return true
+	}
+	return p.rejectsKey() || p.api.outOfMoney() || p.redirects()
+}
+
+func (p *problem) redirects() bool { return p.status >= 300 && p.status < 400 }
+
+// class returns the class of a session that has no answer.
+func (p *problem) class() plumb.FailureClass {
+	switch {
+	case p.kind == network && (p.unreachable() || isPermanent(p.err)):
+		return plumb.FailureClass{ID: "unreachable", Label: "Unreachable"}
+	case p.kind == network:
+		return plumb.FailureClass{ID: "connection", Label: "Connection lost"}
+	case p.kind != refusedByAPI:
+		return plumb.FailureClass{ID: "provider-error", Label: "Provider error"}
+	case p.api.outOfMoney(), p.status == http.StatusPaymentRequired:
+		return plumb.FailureClass{ID: "quota", Label: "Quota exceeded"}
+	case p.status == http.StatusUnauthorized, p.rejectsKey():
+		return plumb.FailureClass{ID: "authentication", Label: "Key rejected"}
+	case p.status == http.StatusForbidden:
+		return plumb.FailureClass{ID: "permission", Label: "Permission refused"}
+	case p.status == http.StatusTooManyRequests:
+		return plumb.FailureClass{ID: "rate-limit", Label: "Rate limit"}
+	case p.redirects(), p.status == http.StatusNotFound, p.status == http.StatusMethodNotAllowed:
+		return plumb.FailureClass{ID: "unreachable", Label: "Wrong address"}
+	case p.status >= 400 && p.status < 500 && !p.temporary():
+		return plumb.FailureClass{ID: "request-rejected", Label: "Request rejected"}
+	default:
+		return plumb.FailureClass{ID: "provider-error", Label: "Provider error"}
+	}
+}
+
+// rejectsKey reports whether Google rejects the key, which it does with status 400.
+func (p *problem) rejectsKey() bool { return strings.Contains(p.api.details, "API_KEY_INVALID") }
+
 // brokeConnection reports whether a whole connection broke, and not only one HTTP/2 stream on it.
 func (p *problem) brokeConnection() bool {
 	return p.kind == network && !p.unreachable() && !isPermanent(p.err) &&
 		!strings.Contains(p.err.Error(), "stream error: ")
+}
+
+// isTemporary reports whether looking up the name of the server failed for now only.
+func isTemporary(err error) bool {
+	dns, ok := errors.AsType[*net.DNSError](err)
+	return ok && !dns.IsNotFound
 }
 
 // isPermanent reports whether a network error comes from the configuration.
@@ -152,6 +206,14 @@ func (p *problem) describe() string {
 		b.WriteString(" (" + strings.Join(more, "; ") + ")")
 	}
 	return b.String()
+}
+
+// reason returns what happened in a few words, without text of the provider.
+func (p *problem) reason() string {
+	if p.kind == refusedByAPI {
+		return strings.TrimSpace(strconv.Itoa(p.status) + " " + statusText(p.status))
+	}
+	return strings.ToLower(p.class().Label)
 }
 
 func statusText(status int) string {

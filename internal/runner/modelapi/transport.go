@@ -6,10 +6,14 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +35,8 @@ const (
 	throttleFactor = 2
 	// maxSharedBackoff bounds the wait after a shared connection broke.
 	maxSharedBackoff = 4 * time.Second
-	// deadAttempts is the number of attempts when no server listens at the address.
+	// deadAttempts is the number of attempts when a server that was there no longer listens at the
+	// address, or when looking up its name fails for now. Any other unreachable address has one.
 	deadAttempts = 3
 	// maxElapsed ends the retries of one request, and bounds the wait that a provider can request.
 	maxElapsed = 10 * time.Minute
@@ -100,8 +105,18 @@ type lane struct {
 	*limiter
 	remembered int // the number from an earlier run that the limiter started with
 	budget     retryBudget
-	// shares is set when requests share connections, as on HTTP/2.
-	shares atomic.Bool
+	// shares is set when requests share connections, as on HTTP/2. reached is set when the server has
+	// replied.
+	shares, reached atomic.Bool
+	// trouble is why a request of the lane waits to be retried; nil after an answer.
+	trouble atomic.Pointer[trouble]
+}
+
+// trouble describes a request that waits to be retried.
+type trouble struct {
+	reason string
+	until  time.Time
+	next   int // the number of the next attempt
 }
 
 // NewTransport returns a transport. Close it after use.
@@ -203,6 +218,32 @@ func (t *Transport) Stats() Stats {
 	return s
 }
 
+// Waiting says which providers keep requests waiting, why, and for how long, such as "waiting for
+// openai: 429 Too Many Requests, 12 s left, attempt 3". It is "" if none does.
+func (t *Transport) Waiting() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	var all []string
+	for k, l := range t.lanes {
+		_, _, _, until := l.state()
+		words := "its rate limit is reached"
+		attempt := ""
+		if p := l.trouble.Load(); p != nil && p.until.After(now) {
+			words, attempt = p.reason, fmt.Sprintf(", attempt %d", p.next)
+			until = p.until
+		}
+		if left := until.Sub(now); left > 0 {
+			all = append(all, fmt.Sprintf("%s: %s, %.0f s left%s", k.provider, words, math.Ceil(left.Seconds()), attempt))
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	slices.Sort(all)
+	return "waiting for " + strings.Join(all, "; ")
+}
+
 func (t *Transport) lane(provider, host, key string) *lane {
 	k := laneKey{provider, host, sha256.Sum256([]byte(key))}
 	t.mu.Lock()
@@ -254,6 +295,9 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 		c.lane.release(epoch, p.effect())
 		if p == nil {
 			c.lane.budget.refund()
+			if c.lane.trouble.Load() != nil {
+				c.lane.trouble.Store(nil)
+			}
 			return ex, nil
 		}
 		p.attempts, p.shared = ex.attempts, c.lane.shares.Load() && p.brokeConnection()
@@ -288,6 +332,7 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 			return ex, p
 		}
 		t.retries.Add(1)
+		c.lane.trouble.Store(&trouble{p.reason(), time.Now().Add(pause), ex.attempts + 1})
 		resume := func() {}
 		if p.throttles() { // the time limit of a case does not include this wait
 			resume = plumb.Waiting(ctx)
@@ -310,7 +355,8 @@ func (t *Transport) giveUp(
 	case p.wait > maxElapsed:
 		return "the provider asks to wait " + roundedDuration(p.wait)
 	case (p.throttles() || p.shared) && attempts >= throttleFactor*limit, faults >= limit,
-		p.unreachable() && faults >= min(limit, deadAttempts):
+		p.unreachable() && faults >= min(limit, deadAttempts),
+		p.unreachable() && !c.lane.reached.Load() && !isTemporary(p.err):
 		return "all attempts failed"
 	case elapsed+pause > maxElapsed:
 		return "no answer in " + elapsed.Round(time.Second).String()
@@ -356,6 +402,9 @@ func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
 		return interrupted(ctx, attempt, err)
 	}
 	defer res.Body.Close()
+	if !c.lane.reached.Load() {
+		c.lane.reached.Store(true)
+	}
 	if shares := res.ProtoMajor >= 2; shares != c.lane.shares.Load() {
 		c.lane.shares.Store(shares)
 	}

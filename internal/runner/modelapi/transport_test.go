@@ -115,47 +115,48 @@ func TestFinality(t *testing.T) {
 	for name, c := range map[string]struct {
 		step     func() (*http.Response, error)
 		attempts int
-		origin   plumb.Origin
+		class    string
 		hint     string
 	}{
-		"400":                {step(400, `{"error":{"message":"bad"}}`), 1, plumb.OriginRunner, ""},
-		"401":                {step(401, `{"error":{"message":"Incorrect API key provided: sk-test-0123456789"}}`), 1, plumb.OriginRunner, "the key was rejected: check OPENAI_API_KEY"},
-		"402":                {step(402, `{}`), 1, plumb.OriginRunner, "billing"},
-		"403":                {step(403, `{"error":{"message":"Country not supported"}}`), 1, plumb.OriginRunner, "permissions"},
-		"403 model":          {step(403, `{"error":{"message":"Project does not have access to model x","code":"model_not_found"}}`), 1, plumb.OriginModelRejected, "plumb models"},
-		"404 model":          {step(404, `{"error":{"message":"The model x does not exist","code":"model_not_found"}}`), 1, plumb.OriginModelRejected, "plumb models"},
-		"404 address":        {step(404, `404 page not found`), 1, plumb.OriginRunner, "check the base URL"},
-		"404 anthropic":      {step(404, `{"type":"error","error":{"type":"not_found_error","message":"model: x"}}`), 1, plumb.OriginModelRejected, "plumb models"},
-		"404 google":         {step(404, `[{"error":{"code":404,"message":"models/x is not found for API version v1beta","status":"NOT_FOUND"}}]`), 1, plumb.OriginModelRejected, "plumb models"},
-		"404 vllm":           {step(404, `{"object":"error","message":"The model x does not exist.","type":"NotFoundError","code":404}`), 1, plumb.OriginModelRejected, "plumb models"},
-		"400 model":          {step(400, `{"error":{"message":"x is not a valid model ID","code":400}}`), 1, plumb.OriginModelRejected, "plumb models"},
-		"405":                {step(405, ``), 1, plumb.OriginRunner, "base URL"},
-		"413":                {step(413, `{}`), 1, plumb.OriginRunner, "too long"},
-		"422":                {step(422, `{"detail":[{"loc":["body","messages"],"msg":"bad"}]}`), 1, plumb.OriginRunner, ""},
-		"429 quota":          {step(429, quota), 1, plumb.OriginRunner, "billing"},
-		"429 day quota":      {step(429, `{"error":{"code":429,"message":"m","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}}`), 1, plumb.OriginRunner, "billing"},
-		"429 far future":     {step(429, overloaded, "Retry-After", "86400"), 1, plumb.OriginRunner, "rate limits"},
-		"501":                {step(501, ``), 1, plumb.OriginRunner, ""},
-		"redirect":           {step(307, ``, "Location", "https://elsewhere.test/"), 1, plumb.OriginRunner, "base URL"},
-		"408":                {step(408, ``), 6, plumb.OriginRunner, ""},
-		"409":                {step(409, ``), 6, plumb.OriginRunner, ""},
-		"500":                {step(500, `{"error":null}`), 6, plumb.OriginRunner, "plumb resume"},
-		"502":                {step(502, `<html>`), 6, plumb.OriginRunner, "plumb resume"},
-		"503":                {step(503, ``), 6, plumb.OriginRunner, "plumb resume"},
-		"504":                {step(504, ``), 6, plumb.OriginRunner, "plumb resume"},
-		"429":                {step(429, overloaded), 12, plumb.OriginRunner, "--parallel"},
-		"529":                {step(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), 12, plumb.OriginRunner, "--parallel"},
-		"reset":              {broken(reset), 6, plumb.OriginRunner, "network"},
-		"unexpected EOF":     {broken(io.ErrUnexpectedEOF), 6, plumb.OriginRunner, "network"},
-		"nobody listens":     {broken(refused), 3, plumb.OriginRunner, "base URL"},
-		"no such host":       {broken(&net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}), 3, plumb.OriginRunner, "base URL"},
-		"bad certificate":    {broken(&tls.CertificateVerificationError{Err: errors.New("expired")}), 1, plumb.OriginRunner, "base URL"},
-		"plain for TLS":      {broken(errors.New("http: server gave HTTP response to HTTPS client")), 1, plumb.OriginRunner, "base URL"},
-		"torn content":       {step(200, `{"id":`), 6, plumb.OriginRunner, "base URL"},
-		"broken off in body": {tornBody(200), 6, plumb.OriginRunner, "network"},
-		"torn complaint":     {tornBody(400), 6, plumb.OriginRunner, "network"},
-		"torn denial":        {tornBody(401), 6, plumb.OriginRunner, "network"},
-		"torn 500":           {tornBody(500), 6, plumb.OriginRunner, "plumb resume"},
+		"400":                {step(400, `{"error":{"message":"bad"}}`), 1, "request-rejected", ""},
+		"401":                {step(401, `{"error":{"message":"Incorrect API key provided: sk-test-0123456789"}}`), 1, "authentication", "the key was rejected: check OPENAI_API_KEY"},
+		"402":                {step(402, `{}`), 1, "quota", "billing"},
+		"403":                {step(403, `{"error":{"message":"Country not supported"}}`), 1, "permission", "permissions"},
+		"403 model":          {step(403, `{"error":{"message":"Project does not have access to model x","code":"model_not_found"}}`), 1, "model-rejected", "plumb models"},
+		"404 model":          {step(404, `{"error":{"message":"The model x does not exist","code":"model_not_found"}}`), 1, "model-rejected", "plumb models"},
+		"404 address":        {step(404, `404 page not found`), 1, "unreachable", "check the base URL"},
+		"404 anthropic":      {step(404, `{"type":"error","error":{"type":"not_found_error","message":"model: x"}}`), 1, "model-rejected", "plumb models"},
+		"404 google":         {step(404, `[{"error":{"code":404,"message":"models/x is not found for API version v1beta","status":"NOT_FOUND"}}]`), 1, "model-rejected", "plumb models"},
+		"404 vllm":           {step(404, `{"object":"error","message":"The model x does not exist.","type":"NotFoundError","code":404}`), 1, "model-rejected", "plumb models"},
+		"400 model":          {step(400, `{"error":{"message":"x is not a valid model ID","code":400}}`), 1, "model-rejected", "plumb models"},
+		"405":                {step(405, ``), 1, "unreachable", "base URL"},
+		"413":                {step(413, `{}`), 1, "request-rejected", "too long"},
+		"422":                {step(422, `{"detail":[{"loc":["body","messages"],"msg":"bad"}]}`), 1, "request-rejected", ""},
+		"429 quota":          {step(429, quota), 1, "quota", "billing"},
+		"429 day quota":      {step(429, `{"error":{"code":429,"message":"m","status":"RESOURCE_EXHAUSTED","details":[{"violations":[{"quotaId":"GenerateRequestsPerDayPerProjectPerModel-FreeTier"}]}]}}`), 1, "quota", "billing"},
+		"429 far future":     {step(429, overloaded, "Retry-After", "86400"), 1, "rate-limit", "rate limits"},
+		"501":                {step(501, ``), 1, "provider-error", ""},
+		"redirect":           {step(307, ``, "Location", "https://elsewhere.test/"), 1, "unreachable", "base URL"},
+		"408":                {step(408, ``), 6, "provider-error", ""},
+		"409":                {step(409, ``), 6, "provider-error", ""},
+		"500":                {step(500, `{"error":null}`), 6, "provider-error", "plumb resume"},
+		"502":                {step(502, `<html>`), 6, "provider-error", "plumb resume"},
+		"503":                {step(503, ``), 6, "provider-error", "plumb resume"},
+		"504":                {step(504, ``), 6, "provider-error", "plumb resume"},
+		"429":                {step(429, overloaded), 12, "rate-limit", "--parallel"},
+		"529":                {step(529, `{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`), 12, "provider-error", "--parallel"},
+		"reset":              {broken(reset), 6, "connection", "network"},
+		"unexpected EOF":     {broken(io.ErrUnexpectedEOF), 6, "connection", "network"},
+		"nobody listens":     {broken(refused), 1, "unreachable", "base URL"},
+		"no such host":       {broken(&net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}), 1, "unreachable", "base URL"},
+		"name not found now": {broken(&net.DNSError{Err: "server misbehaving", Name: "x", IsTemporary: true}), 3, "unreachable", "base URL"},
+		"bad certificate":    {broken(&tls.CertificateVerificationError{Err: errors.New("expired")}), 1, "unreachable", "base URL"},
+		"plain for TLS":      {broken(errors.New("http: server gave HTTP response to HTTPS client")), 1, "unreachable", "base URL"},
+		"torn content":       {step(200, `{"id":`), 6, "provider-error", "base URL"},
+		"broken off in body": {tornBody(200), 6, "connection", "network"},
+		"torn complaint":     {tornBody(400), 6, "connection", "network"},
+		"torn denial":        {tornBody(401), 6, "connection", "network"},
+		"torn 500":           {tornBody(500), 6, "provider-error", "plumb resume"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -167,8 +168,8 @@ func TestFinality(t *testing.T) {
 				if rep != nil || !errors.As(err, &f) {
 					t.Fatalf("report %v, error %v", rep, err)
 				}
-				if len(base.requests) != c.attempts || f.Attempts != c.attempts || f.Origin != c.origin || f.Class.ID != c.origin.Class().ID {
-					t.Errorf("%d requests, %d told, origin %s: %v", len(base.requests), f.Attempts, f.Origin, f)
+				if len(base.requests) != c.attempts || f.Attempts != c.attempts || f.Class.ID != c.class {
+					t.Errorf("%d requests, %d told, class %s: %v", len(base.requests), f.Attempts, f.Class.ID, f)
 				}
 				if !strings.Contains(f.Hint, c.hint) {
 					t.Errorf("hint %q, want %q in it", f.Hint, c.hint)
@@ -735,6 +736,30 @@ func TestThroughput(t *testing.T) {
 			t.Errorf("took %v, more than 5 %% above %v", took, ideal)
 		} else {
 			t.Logf("took %v, ideally %v", took, ideal)
+		}
+	})
+}
+
+// TestWaiting checks what the transport says while a request waits to be retried.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	base := script(step(429, overloaded, "Retry-After", "12"), step(http.StatusOK, string(recorded(t, "chat.json"))))
+	synctest.Test(t, func(t *testing.T) {
+		m := talker(t, base, TransportOptions{})
+		ended := make(chan error)
+		go func() {
+			_, err := m.Run(t.Context(), say("hi"))
+			ended <- err
+		}()
+		time.Sleep(2500 * time.Millisecond)
+		if got, want := m.transport.Waiting(), "waiting for openai: 429 Too Many Requests, 10 s left, attempt 2"; got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		if got := m.transport.Waiting(); got != "" {
+			t.Errorf("after the answer: %q", got)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import type {
 } from "plumb";
 import { describeStructured, structured, structuredTest } from "./commands";
 import { begin, fail, observedList, wholeNumber } from "./fail";
+import { incomplete } from "./runs";
 import { commandsOf, commandTextOf, fileReadsOf, fileReadTextOf, toolCallsOf, toolResultsOf, type Command, type ToolCall, type ToolResult } from "./seen";
 import { listChecks, listOf, type Kind, type Prepared } from "./sequence";
 import { describeText, isText, kindOf, matchesText, textTest } from "./text";
@@ -56,7 +57,7 @@ function ending(name: "succeeded" | "failed", expected: string, holds: (exitCode
 		if (found.some((v) => v.exitCode !== undefined && holds(v.exitCode))) return;
 		const unknown = found.find((v) => v.exitCode === undefined);
 		if (unknown !== undefined) {
-			throw new Error(`assert.${method}: the session does not tell how ${JSON.stringify(unknown.text)} ended`);
+			throw incomplete(`assert.${method}: the session does not tell how ${JSON.stringify(unknown.text)} ended`);
 		}
 		commandList.complete(report, values, m);
 		const expectation = `Expected a command that matches ${m.describe()} to ${expected}`;

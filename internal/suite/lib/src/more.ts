@@ -2,7 +2,7 @@
 
 import type { AssertionOptions, FileChange, FileChangeOptions, Matcher, SessionReport, UsageMetric } from "plumb";
 import { begin, fail, observedList } from "./fail";
-import { runOf } from "./runs";
+import { incomplete, runOf } from "./runs";
 import { changesOf, lacks } from "./seen";
 import { describeText, isText, kindOf, matchesText } from "./text";
 
@@ -18,7 +18,7 @@ const observedAnswer = (report: SessionReport) => `Observed final output: ${answ
 
 /** Throws if a check needs the whole answer and the report has only its beginning. */
 function wholeAnswer(report: SessionReport): void {
-	if (lacks(report, "finalOutput")) throw new Error("the final output was cut off in the report, and what is missing might match");
+	if (lacks(report, "finalOutput")) throw incomplete("the final output was cut off in the report, and what is missing might match");
 }
 
 export const output = {
@@ -51,16 +51,16 @@ export const output = {
 
 /** Throws if the workspace could not be compared: agents do not report files that commands change. */
 function allChanges(report: SessionReport): void {
-	if (lacks(report, "fileChange")) throw new Error("the workspace was not compared before and after the session, so that not all changes are known");
+	if (lacks(report, "fileChange")) throw incomplete("the workspace was not compared before and after the session, so that not all changes are known");
 }
 
 /** The directory of the session. */
 function workspaceOf(check: string, report: SessionReport): string {
 	const dir = runOf(report)?.workspace;
 	if (dir === undefined || dir === "") {
-		throw new Error(`assert.${check}: the session has no workspace to look into`);
+		throw incomplete(`assert.${check}: the session has no workspace to look into`);
 	}
-	if (!require("node:fs").existsSync(dir)) throw new Error(`assert.${check}: the workspace ${dir} is gone`);
+	if (!require("node:fs").existsSync(dir)) throw incomplete(`assert.${check}: the workspace ${dir} is gone`);
 	return dir;
 }
 
@@ -228,7 +228,7 @@ function figureCheck<O extends AssertionOptions>(name: string, figure: (report: 
 		begin(method, report);
 		if (typeof most !== "number" || !(most >= 0)) throw new TypeError(`assert.${method}: the limit must be a number, 0 or more`);
 		const { value, unit } = figure(report, o);
-		if (value === undefined) throw new Error(`assert.${method}: the session does not tell its ${unit}`);
+		if (value === undefined) throw incomplete(`assert.${method}: the session does not tell its ${unit}`);
 		if (value <= most) return;
 		const expectation = `Expected at most ${most} ${unit}`;
 		fail(method, report, {

@@ -74,6 +74,10 @@ export async function perform(run: Run, report: SessionReport | undefined, fn: (
 
 const classKey = Symbol.for("skillgym.failureClass");
 
+/** The error of a check that lacks a part of the session: nothing is wrong with the suite. */
+export const incomplete = (message: string): Error =>
+	Object.defineProperty(new Error(message), classKey, { value: { id: "incomplete", label: "Incomplete evidence" } });
+
 /** The class of an error. */
 export function classOf(e: unknown): FailureClass | undefined {
 	const found = typeof e === "object" && e !== null ? (e as any)[classKey] : undefined;

@@ -2,6 +2,7 @@
 
 import type { AssertionOptions, SessionReport } from "plumb";
 import { begin, fail, observedList, wholeNumber } from "./fail";
+import { incomplete } from "./runs";
 import { hasGaps, lacks } from "./seen";
 
 /** A list of a session's actions, and how to search it. V is an action, M a user's matcher. */
@@ -61,7 +62,7 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 	/** Throws if a conclusion would depend on missing parts of the report. */
 	const complete = (report: SessionReport, values: readonly V[], ...ms: Prepared<V>[]) => {
 		if (hidden(report, values, ...ms) > 0) {
-			throw new Error(`the report does not have all ${label}, or not all of their texts, and what is missing might match`);
+			throw incomplete(`the report does not have all ${label}, or not all of their texts, and what is missing might match`);
 		}
 	};
 
