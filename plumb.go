@@ -20,6 +20,7 @@ package plumb
 import (
 	"errors"
 	"fmt"
+	"strings"
 )
 
 // Outcome is the result of a finished session or execution.
@@ -270,6 +271,14 @@ func Nearest(word string, known []string) string {
 	for _, k := range known {
 		if d := distance(word, k); d < bestDistance {
 			best, bestDistance = k, d
+		}
+	}
+	if best != "" || len(word) < 3 {
+		return best
+	}
+	for _, k := range known { // a word may be the beginning of a longer one
+		if strings.HasPrefix(k, word) && (best == "" || len(k) < len(best)) {
+			best = k
 		}
 	}
 	return best

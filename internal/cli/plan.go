@@ -225,7 +225,7 @@ func (a *app) showPlans(jobs []*job.Job) error {
 			fmt.Fprintf(a.Stdout, "  Budget: %s.\n", line)
 		}
 		fmt.Fprintln(a.Stdout,
-			"  Tokens are estimates: four characters per token, and the suite's estimates for answers. "+
+			"  Tokens are estimates: four characters per token, and for an answer the suite's estimate, or 200 tokens. "+
 				"Reasoning models use more.")
 	}
 	return nil

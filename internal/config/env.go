@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/joho/godotenv"
 
@@ -53,6 +56,11 @@ func DotEnv(dir string, getenv func(string) string) (map[string]string, error) {
 	return vars, nil
 }
 
+// notAName reports whether s cannot be the name of an environment variable.
+func notAName(s string) bool {
+	return s == "" || strings.ContainsFunc(s, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
+}
+
 // checkDotEnv finds invalid lines, and values that are too large. The parser does not report lines.
 // It also expands variables while it reads: a few lines that name each other twice would use all
 // memory.
@@ -68,7 +76,7 @@ func checkDotEnv(file string, data []byte) *doc.Problem {
 			continue // the value has more lines
 		}
 		p := &doc.Problem{Pos: plumb.Position{File: file, Line: first, Column: 1}}
-		if err != nil {
+		if err != nil || slices.ContainsFunc(slices.Collect(maps.Keys(vars)), notAName) {
 			p.Message, p.Hint = "not a variable", "a line is NAME=value"
 			return p
 		}

@@ -102,6 +102,7 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 	if err := p.chooseJudges(&s, r.Judge, r.Embedder); err != nil {
 		return nil, err
 	}
+	s.shareAddress(r.BaseURL)
 	if err := p.directories(&s, &r, source); err != nil {
 		return nil, err
 	}
@@ -188,6 +189,28 @@ func (p *Project) chooseJudges(s *Spec, judge, embedder string) error {
 		}
 	}
 	return nil
+}
+
+// shareAddress gives the address of the flag --base-url to a judge and an embedder of the same
+// provider without an address of their own: prompts and answers must not leave for another one.
+func (s *Spec) shareAddress(baseURL string) {
+	if baseURL == "" {
+		return
+	}
+	providers := map[string]bool{}
+	for i := range s.Runners {
+		if target, err := modelapi.Resolve(s.Runners[i].Model); err == nil && s.Runners[i].BaseURL == baseURL {
+			providers[target.Provider] = true
+		}
+	}
+	for _, c := range []*RunnerSpec{s.Judge, s.Embedder} {
+		if c == nil || c.BaseURL != "" {
+			continue
+		}
+		if target, err := modelapi.Resolve(c.Model); err == nil && providers[target.Provider] {
+			c.BaseURL = baseURL
+		}
+	}
 }
 
 // judge returns the judge with the given name, or else the judge of the config, and the number of

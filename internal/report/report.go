@@ -310,8 +310,8 @@ func stopWords(run *plumb.Run) string {
 		"":                    "",
 		plumb.StopInterrupted: "interrupted",
 		plumb.StopFailFast:    "stopped: the failure limit is reached",
-		plumb.StopCost:        "stopped: the cost budget is spent",
-		plumb.StopTokens:      "stopped: the token budget is spent",
+		plumb.StopCost:        "stopped: the next session could exceed the cost budget",
+		plumb.StopTokens:      "stopped: the next session could exceed the token budget",
 		plumb.StopDuration:    "stopped: the time budget is spent",
 		plumb.StopDecided:     "stopped: the question is decided",
 		plumb.StopUnmetered:   "stopped: sessions do not report what they use, so the budget cannot be enforced",
@@ -350,6 +350,10 @@ func nextSteps(o *Options, run *plumb.Run, look string) []command {
 		})
 	case run.Decision != nil:
 		steps = append(steps, command{"plumb resume " + id + flags, "continue to draw; raise a budget if one is spent"})
+	case run.End != nil && run.End.Stop == plumb.StopCost:
+		steps = append(steps, command{"plumb resume " + id + flags, "continue; add a larger --max-cost"})
+	case run.End != nil && run.End.Stop == plumb.StopTokens:
+		steps = append(steps, command{"plumb resume " + id + flags, "continue; add a larger --max-tokens"})
 	case t.Planned > t.Finished || run.End == nil || run.End.Remaining > 0:
 		steps = append(steps, command{"plumb resume " + id + flags, "continue; finished cases are kept"})
 	case t.Errored > t.Broken:

@@ -89,11 +89,19 @@ func modelConfig(cfg plumb.RunnerConfig, env Env, target modelapi.Target) (model
 	case config.APIKey != "":
 	case env.CacheMode == CacheOnly:
 		config.APIKey = unusedKey
+	case !variableName.MatchString(cfg.APIKeyEnv) && cfg.APIKeyEnv != "":
+		return config, plumb.WithHint(
+			errors.New("apiKeyEnv (--api-key-env) is not the name of an environment variable; "+
+				"its value is not shown, because it may be a key"),
+			"put the key into a variable, such as OPENAI_API_KEY, and give the name of the variable")
 	case cfg.APIKeyEnv != "":
 		return config, notSet(cfg.APIKeyEnv, ", named by apiKeyEnv,")
 	}
 	return config, nil
 }
+
+// variableName matches the names of environment variables that shells can set.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // unusedKey is the key of models that send no request.
 const unusedKey = "unused"
