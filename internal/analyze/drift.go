@@ -141,6 +141,7 @@ type DriftPanel struct {
 	byID    map[string]*driftRun
 	prompts map[string]*driftPrompt
 	sets    map[string]*promptSet
+	crowd   map[string]*driftSubmitter
 	pool    []*driftRun // the runs with texts, in order of arrival
 	seq     int
 	raws    int // answers of which another run has the same text in another form
@@ -161,7 +162,7 @@ func NewDriftPanel(o DriftOptions) *DriftPanel {
 	}
 	return &DriftPanel{
 		options: o, epochs: map[string]int{}, byID: map[string]*driftRun{}, prompts: map[string]*driftPrompt{},
-		sets: map[string]*promptSet{}, kinds: map[string]bool{}, dense: make([]float32, driftBuckets),
+		sets: map[string]*promptSet{}, crowd: map[string]*driftSubmitter{}, kinds: map[string]bool{}, dense: make([]float32, driftBuckets),
 	}
 }
 
@@ -365,7 +366,7 @@ func (p *DriftPanel) describe(spans *spanCache, a *DriftAlarm, test *windowTest)
 
 // compareRuns orders runs independently of the order in which they arrived.
 func compareRuns(a, b *driftRun) int {
-	return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.submitter, b.submitter), cmp.Compare(a.id, b.id))
+	return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.by.name, b.by.name), cmp.Compare(a.id, b.id))
 }
 
 func (p *DriftPanel) insert(r *driftRun) {

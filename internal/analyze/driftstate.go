@@ -60,13 +60,9 @@ func (p *DriftPanel) Status() DriftStatus {
 	if p.Empty() {
 		return s
 	}
-	runs := map[string]int{}
-	for _, r := range p.runs {
-		runs[r.submitter]++
-	}
-	s.Submitters = len(runs)
-	for _, n := range runs {
-		if n >= experience {
+	s.Submitters = len(p.crowd)
+	for _, by := range p.crowd {
+		if by.runs >= experience {
 			s.Experienced++
 		}
 	}
@@ -142,7 +138,7 @@ func (p *DriftPanel) mixedFleet(spans *spanCache) bool {
 
 // describeScores sets the figures of the scores of the last 30 days.
 func (p *DriftPanel) describeScores(s *DriftStatus) {
-	sums, counts := map[string]float64{}, map[string]float64{}
+	sums, counts := map[*driftSubmitter]float64{}, map[*driftSubmitter]float64{}
 	recent := func(yield func(*driftRun)) {
 		for _, r := range p.runs {
 			if r.day > s.Day-driftOld && !math.IsNaN(r.score) {
@@ -152,12 +148,12 @@ func (p *DriftPanel) describeScores(s *DriftStatus) {
 	}
 	runs, squares := 0.0, 0.0
 	recent(func(r *driftRun) {
-		sums[r.submitter] += r.score
-		counts[r.submitter]++
+		sums[r.by] += r.score
+		counts[r.by]++
 		runs++
 	})
 	recent(func(r *driftRun) {
-		d := r.score - sums[r.submitter]/counts[r.submitter]
+		d := r.score - sums[r.by]/counts[r.by]
 		squares += d * d
 	})
 	s.RunsPerDay = runs / float64(min(driftOld, s.Day-p.epochs[driftFirst]+1))
