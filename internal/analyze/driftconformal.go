@@ -58,7 +58,7 @@ func (p *DriftPanel) evaluateConformal(spans *spanCache) []DriftAlarm {
 			Day: day, Kind: DriftConfirmed, Statistic: DriftConformal, Onset: onset, OnsetLow: onset, OnsetHigh: onset,
 			Window: day - onset + 1, P: 1 / value, YearP: min(1, 1/value),
 		}
-		test := span.split(max(epoch, onset-driftOld), onset, day)
+		test := span.split(max(epoch, onset-DriftOld), onset, day)
 		test.window = driftWindow{day, a.Window, epoch, false}
 		test.statistic = DriftConformal
 		a.Submitters, a.Agreeing = test.submitters, len(e)

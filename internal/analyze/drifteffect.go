@@ -31,7 +31,7 @@ func (c *spanCache) effect(a *DriftAlarm, test *windowTest) DriftEffect {
 
 // sides returns the first and the last day of the data of an effect.
 func (a *DriftAlarm) sides(epoch int) (oldest, last int) {
-	return max(epoch, a.Onset-driftOld), min(a.Day, a.Onset+driftOld-1)
+	return max(epoch, a.Onset-DriftOld), min(a.Day, a.Onset+DriftOld-1)
 }
 
 // scoreChange is the linear scan of the scores.

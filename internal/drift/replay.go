@@ -25,7 +25,6 @@ type Stream struct {
 	// possible on some day.
 	Status   analyze.DriftStatus
 	Tested   bool
-	own      bool
 	possible bool
 	panel    *analyze.DriftPanel
 	day      int
@@ -34,6 +33,12 @@ type Stream struct {
 	changed  []*openRun // since the last evaluation, in order
 	capped   map[capKey]bool
 	lastDrop int
+	states   []state
+	// alarmDay is the day of the first alarm of the latest change. uncompared means that the change is
+	// not compared with the earlier states yet. returns has the results, by alarm day.
+	alarmDay   int
+	uncompared bool
+	returns    map[int]Return
 }
 
 type runKey struct{ submitter, run string }
@@ -56,8 +61,8 @@ func NewReplay(o analyze.DriftOptions) *Replay {
 
 func newStream(name string, day int, o analyze.DriftOptions) *Stream {
 	return &Stream{
-		Name: name, own: o.Own, panel: analyze.NewDriftPanel(o), day: day, lastDrop: day,
-		runs: map[runKey]*openRun{}, capped: map[capKey]bool{},
+		Name: name, panel: analyze.NewDriftPanel(o), day: day, lastDrop: day,
+		runs: map[runKey]*openRun{}, capped: map[capKey]bool{}, returns: map[int]Return{},
 	}
 }
 
@@ -125,11 +130,9 @@ func (s *Stream) run(rec *Record, day int) *openRun {
 	}
 	run = &openRun{DriftRun: analyze.DriftRun{ID: rec.Run, Submitter: rec.Submitter, Day: day}}
 	s.runs[key] = run
-	if !s.own {
-		limit := capKey{rec.Submitter, day}
-		run.excluded = s.capped[limit]
-		s.capped[limit] = true
-	}
+	limit := capKey{rec.Submitter, day}
+	run.excluded = s.capped[limit]
+	s.capped[limit] = true
 	if s.latest != nil && !run.excluded { // runs usually have the same number of answers
 		run.Answers = make([]analyze.DriftAnswer, 0, len(s.latest.Answers))
 	}
@@ -169,6 +172,7 @@ func (s *Stream) evaluate() {
 	}
 	s.changed = s.changed[:0]
 	s.Alarms = append(s.Alarms, s.panel.Evaluate(s.day)...)
+	s.observe()
 	s.Tested = s.Tested || s.panel.Tested()
 }
 
