@@ -53,7 +53,7 @@ func Local(root, model string, o analyze.DriftOptions, warn func(id string, err 
 		for i := range runs {
 			name := runs[i].provider + ":" + runs[i].model
 			if !slices.Contains(models, name) {
-				models = append(models, name)
+				models = append(models, name, runs[i].model)
 			}
 			if model == "" || model == name || model == runs[i].model {
 				all = append(all, runs[i])
