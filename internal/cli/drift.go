@@ -56,7 +56,7 @@ when no panel had enough data. docs/drift.md describes the method and the record
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVar(&c.from, "from", nil, "replay the records of a `file`; repeatable, further files may follow")
+	fs.StringArrayVar(&c.from, "from", nil, "replay the records of a `file`, - is standard input; repeatable, further files may follow")
 	fs.StringVar(&c.model, "model", "", "only runners with this `model`, as gpt-5 or openai:gpt-5")
 	fs.StringVar(&c.since, "since", "", "report only changes found in this `time`, such as 30d")
 	fs.Float64Var(&c.alphaDel, "alpha-del", analyze.DriftDeletionAlpha,
@@ -137,12 +137,16 @@ func (c *driftCmd) replay(ctx context.Context, o analyze.DriftOptions) error {
 	r := drift.NewReplay(o)
 	for _, name := range c.from {
 		err := func() error {
-			f, err := os.Open(c.path(name))
-			if err != nil {
-				return fmt.Errorf("read records: %w", err)
+			in := c.Stdin
+			if name != "-" {
+				f, err := os.Open(c.path(name))
+				if err != nil {
+					return fmt.Errorf("read records: %w", err)
+				}
+				defer f.Close()
+				in = f
 			}
-			defer f.Close()
-			return drift.Read(name, f, func(rec *drift.Record) error {
+			return drift.Read(name, in, func(rec *drift.Record) error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
