@@ -123,7 +123,7 @@ func TestSimulatedClusteredWilson(t *testing.T) {
 }
 
 // TestSimulatedDifferences measures how often the intervals of a difference hold the true one, with
-// an effect. TestSimulatedComparisons does so without.
+// an effect. TestSimulatedConclusions of package compare does so without.
 func TestSimulatedDifferences(t *testing.T) {
 	t.Parallel()
 	n := replicates(t, 150, 1500)

@@ -1,58 +1,14 @@
-package analyze
+package analyze_test
 
 import (
 	"encoding/binary"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"testing"
+
+	"github.com/plumb-eval/plumb/internal/analyze"
 )
-
-// decideBank draws the pass rates of a suite: 45 % are .97, 15 % are .03, the others spread around
-// .5.
-func decideBank(rng *rand.Rand, cases int) []float64 {
-	rates := make([]float64, cases)
-	for i := range rates {
-		switch u := rng.Float64(); {
-		case u < .45:
-			rates[i] = .97
-		case u < .60:
-			rates[i] = .03
-		default:
-			d := .46 * math.Pow(math.Abs(2*rng.Float64()-1), 1.2)
-			if rng.IntN(2) == 0 {
-				d = -d
-			}
-			rates[i] = .5 + d
-		}
-	}
-	return rates
-}
-
-// shifted adds one number to the logits of all rates, so that their mean falls by drop.
-func shifted(rates []float64, drop float64) []float64 {
-	mean := func(shift float64) (m float64, moved []float64) {
-		moved = make([]float64, len(rates))
-		for i, p := range rates {
-			moved[i] = 1 / (1 + math.Exp(-(math.Log(p/(1-p)) + shift)))
-			m += moved[i] / float64(len(rates))
-		}
-		return m, moved
-	}
-	now, _ := mean(0)
-	low, high := -20.0, 20.0
-	for range 60 {
-		middle := (low + high) / 2
-		if m, _ := mean(middle); m > now-drop {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	_, moved := mean(low)
-	return moved
-}
 
 // swapped exchanges the rates of neighbouring cases.
 func swapped(rates []float64) []float64 {
@@ -63,71 +19,59 @@ func swapped(rates []float64) []float64 {
 	return moved
 }
 
-// broken gives k cases with a rate above .9 the rate .02.
-func broken(rng *rand.Rand, rates []float64, k int) []float64 {
-	moved := append([]float64(nil), rates...)
-	for _, i := range rng.Perm(len(moved)) {
-		if k > 0 && moved[i] > .9 {
-			moved[i] = .02
-			k--
-		}
-	}
-	return moved
-}
-
 // decideWorld is a simulated suite before and after a change.
 type decideWorld struct{ base, cand []float64 }
 
 func newDecideWorld(rng *rand.Rand, cases int, truth string) decideWorld {
-	base := decideBank(rng, cases)
+	base := bank(cases, rng)
 	switch truth {
 	case "no change":
 		return decideWorld{base, base}
 	case "swapped":
 		return decideWorld{base, swapped(base)}
 	case "-5":
-		return decideWorld{base, shifted(base, .05)}
+		return decideWorld{base, lowered(base, .05)}
 	case "-10":
-		return decideWorld{base, shifted(base, .10)}
+		return decideWorld{base, lowered(base, .10)}
 	default:
 		var k int
 		_, _ = fmt.Sscan(truth, &k)
-		return decideWorld{base, broken(rng, base, k)}
+		return decideWorld{base, broken(base, k)}
 	}
 }
 
-func (w *decideWorld) result(rng *rand.Rand, i int) Result {
-	return Result{Measured: true, Base: rng.Float64() < w.base[i], Cand: rng.Float64() < w.cand[i]}
+func (w *decideWorld) result(rng *rand.Rand, i int) analyze.Result {
+	return analyze.Result{Measured: true, Base: rng.Float64() < w.base[i], Cand: rng.Float64() < w.cand[i]}
 }
 
 // decideRun is one simulated run. The sessions of one batch are in flight and end in random order.
 type decideRun struct {
-	q        Question
-	d        *Decider
+	q        analyze.Question
+	d        *analyze.Decider
 	rng      *rand.Rand
 	world    decideWorld
-	log      map[int]Result // what a log holds: the ended draws
+	log      map[int]analyze.Result // what a log holds: the ended draws
 	inFlight []flight
 }
 
 type flight struct {
 	draw int
-	r    Result
+	r    analyze.Result
 }
 
 // perform draws until the question is decided. With kills, a process ends at random moments: its
 // sessions in flight are lost, and the next process rebuilds the state from the log.
 func (s *decideRun) perform(t *testing.T, kills bool) {
 	t.Helper()
-	for s.d = NewDecider(s.q); ; {
+	for s.d = analyze.NewDecider(s.q); ; {
 		for len(s.inFlight) < s.q.Batch {
 			draw, i, state := s.d.Next()
-			if state != Drawn {
+			if state != analyze.Drawn {
 				break
 			}
 			s.inFlight = append(s.inFlight, flight{draw, s.world.result(s.rng, i)})
 		}
-		if len(s.inFlight) == 0 || s.d.Standing().Decision != Undecided {
+		if len(s.inFlight) == 0 || s.d.Standing().Decision != analyze.Undecided {
 			return
 		}
 		k := s.rng.IntN(len(s.inFlight))
@@ -146,10 +90,10 @@ func (s *decideRun) perform(t *testing.T, kills bool) {
 func (s *decideRun) resume(t *testing.T) {
 	t.Helper()
 	was := s.d.Standing()
-	s.d, s.inFlight = NewDecider(s.q), nil
+	s.d, s.inFlight = analyze.NewDecider(s.q), nil
 	for seen := 0; seen < len(s.log); {
 		draw, i, state := s.d.Next()
-		if state != Drawn {
+		if state != analyze.Drawn {
 			break
 		}
 		if r, ok := s.log[draw]; ok {
@@ -179,17 +123,6 @@ func closeTo(t *testing.T, what string, got, want float64, runs, tabled int) {
 	}
 }
 
-func simulations(t *testing.T, few, all int) int {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("a simulation")
-	}
-	if os.Getenv("PLUMB_SIMULATE") == "full" {
-		return all
-	}
-	return few
-}
-
 // TestSimulatedDecisions reproduces the table of docs/statistics.md about runs until a decision.
 func TestSimulatedDecisions(t *testing.T) {
 	t.Parallel()
@@ -216,19 +149,19 @@ func TestSimulatedDecisions(t *testing.T) {
 		t.Run(fmt.Sprintf("%d cases, %s", row.cases, row.truth), func(t *testing.T) {
 			t.Parallel()
 			null := row.truth == "no change"
-			runs, tabled := simulations(t, 60, 2000), 1000
+			runs, tabled := replicates(t, 60, 2000), 1000
 			if null || row.truth == "swapped" {
 				tabled = 2000
 			}
 			if null {
-				runs = simulations(t, 100, 10000)
+				runs = replicates(t, 100, 10000)
 			}
 			rng := rand.New(rand.NewPCG(uint64(n), 1))
-			count := map[Decision]float64{}
+			count := map[analyze.Decision]float64{}
 			var rounds, squares float64
 			for r := range runs {
-				s := decideRun{rng: rng, world: newDecideWorld(rng, row.cases, row.truth), log: map[int]Result{}}
-				s.q = Question{
+				s := decideRun{rng: rng, world: newDecideWorld(rng, row.cases, row.truth), log: map[int]analyze.Result{}}
+				s.q = analyze.Question{
 					Cases: row.cases, Draws: row.cases * row.repeats, Batch: 8, Alpha: .05, Margin: row.margin,
 					Gate: math.NaN(),
 				}
@@ -239,9 +172,9 @@ func TestSimulatedDecisions(t *testing.T) {
 				x := float64(is.Draws) / float64(row.cases)
 				rounds, squares = rounds+x/float64(runs), squares+x*x/float64(runs)
 			}
-			worse, better, equivalent := count[DecidedWorse], count[DecidedBetter], count[DecidedEquivalent]
+			worse, better, equivalent := count[analyze.DecidedWorse], count[analyze.DecidedBetter], count[analyze.DecidedEquivalent]
 			t.Logf("%d runs: worse %.4f, better %.4f, equivalent %.4f, not decisive %.4f, pairs a case %.1f",
-				runs, worse, better, equivalent, count[Undecided], rounds)
+				runs, worse, better, equivalent, count[analyze.Undecided], rounds)
 			closeTo(t, "worse", worse, row.worse, runs, tabled)
 			closeTo(t, "better", better, row.better, runs, tabled)
 			closeTo(t, "equivalent", equivalent, row.equivalent, runs, tabled)
@@ -265,28 +198,28 @@ func TestSimulatedDecisions(t *testing.T) {
 // and that one away from it is decided correctly.
 func TestSimulatedGates(t *testing.T) {
 	t.Parallel()
-	runs := simulations(t, 60, 3000)
+	runs := replicates(t, 60, 3000)
 	for n, away := range []float64{0, -.1, .1} {
 		rng := rand.New(rand.NewPCG(uint64(n), 2))
-		count := map[Decision]int{}
+		count := map[analyze.Decision]int{}
 		for r := range runs {
 			w := newDecideWorld(rng, 50, "no change")
 			var mean float64
 			for _, p := range w.cand {
 				mean += p / 50
 			}
-			s := decideRun{rng: rng, world: w, log: map[int]Result{}, q: Question{
+			s := decideRun{rng: rng, world: w, log: map[int]analyze.Result{}, q: analyze.Question{
 				Cases: 50, Draws: 1000, Batch: 8, Alpha: .05, Gate: min(mean+away, .99), Absolute: true,
 			}}
 			binary.BigEndian.PutUint64(s.q.Seed[:], uint64(r*100+n))
 			s.perform(t, true)
 			count[s.d.Standing().Decision]++
 		}
-		t.Logf("%d runs at %+.2f: above %d, below %d", runs, away, count[DecidedAbove], count[DecidedBelow])
-		right := map[float64]Decision{-.1: DecidedAbove, .1: DecidedBelow}[away]
-		wrong, limit := runs-count[Undecided]-count[right], .05
+		t.Logf("%d runs at %+.2f: above %d, below %d", runs, away, count[analyze.DecidedAbove], count[analyze.DecidedBelow])
+		right := map[float64]analyze.Decision{-.1: analyze.DecidedAbove, .1: analyze.DecidedBelow}[away]
+		wrong, limit := runs-count[analyze.Undecided]-count[right], .05
 		if away == 0 {
-			wrong = runs - count[Undecided]
+			wrong = runs - count[analyze.Undecided]
 		}
 		if limit += 3 * math.Sqrt(.05/float64(runs)); float64(wrong) > limit*float64(runs) {
 			t.Errorf("gate at %+.2f: wrong in %d of %d runs", away, wrong, runs)
@@ -303,25 +236,25 @@ func TestDeciderIsAFold(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		w := newDecideWorld(rng, 12, "-10")
-		q := Question{Cases: 12, Draws: 240, Batch: 1 + rng.IntN(6), Alpha: .05, Margin: .1, Gate: math.NaN()}
+		q := analyze.Question{Cases: 12, Draws: 240, Batch: 1 + rng.IntN(6), Alpha: .05, Margin: .1, Gate: math.NaN()}
 		q.Seed[0] = byte(seed)
 		if seed%2 == 1 {
 			for range q.Cases {
 				q.Stock = append(q.Stock, rng.IntN(8))
 			}
 		}
-		results := map[int]Result{}
+		results := map[int]analyze.Result{}
 		var cases [2][]int
-		var standings [2]Standing
+		var standings [2]analyze.Standing
 		for side := range 2 {
-			d := NewDecider(q)
+			d := analyze.NewDecider(q)
 			var waiting []int
-			for d.Standing().Decision == Undecided {
-				if draw, i, state := d.Next(); state == Drawn {
+			for d.Standing().Decision == analyze.Undecided {
+				if draw, i, state := d.Next(); state == analyze.Drawn {
 					if _, ok := results[draw]; !ok {
 						results[draw] = w.result(rng, i)
 						if rng.IntN(10) == 0 {
-							results[draw] = Result{}
+							results[draw] = analyze.Result{}
 						}
 					}
 					cases[side] = append(cases[side], i)

@@ -15,14 +15,14 @@ const (
 	DriftDeletionAlpha = 2e-2
 	// driftSpan is the number of days that the detectors look back, today included.
 	driftSpan = 62
-	// driftOld is the number of days that a window is compared with.
-	driftOld = 30
+	// DriftOld is the number of days that a window is compared with.
+	DriftOld = 30
 	// driftLearning is the number of days without a test at the start of an epoch.
 	driftLearning = 14
 	// driftCoverage is the share of the prompts of a panel that a run must have to be tested.
 	driftCoverage = 0.8
-	// driftSame is the number of days in which later alarms belong to the same event.
-	driftSame = 14
+	// DriftSame is the number of days in which later alarms belong to the same event.
+	DriftSame = 14
 )
 
 // The kinds of drift alarms.
@@ -43,6 +43,11 @@ const (
 	driftRaw        = "format"     // the distribution of the answers before normalization
 	DriftConformal  = "conformal"  // the second opinion, see [DriftOptions]
 )
+
+// driftStatistics are the statistics whose changes are drift.
+func driftStatistics() []string {
+	return []string{DriftMMD, DriftTypicality, DriftScore, DriftLogprobs}
+}
 
 // DriftRun is one run of a suite by one submitter. Day is the number of UTC days since 2026-01-01.
 type DriftRun struct {
@@ -141,6 +146,7 @@ type DriftPanel struct {
 	byID    map[string]*driftRun
 	prompts map[string]*driftPrompt
 	sets    map[string]*promptSet
+	crowd   map[string]*driftSubmitter
 	pool    []*driftRun // the runs with texts, in order of arrival
 	seq     int
 	raws    int // answers of which another run has the same text in another form
@@ -161,7 +167,7 @@ func NewDriftPanel(o DriftOptions) *DriftPanel {
 	}
 	return &DriftPanel{
 		options: o, epochs: map[string]int{}, byID: map[string]*driftRun{}, prompts: map[string]*driftPrompt{},
-		sets: map[string]*promptSet{}, kinds: map[string]bool{}, dense: make([]float32, driftBuckets),
+		sets: map[string]*promptSet{}, crowd: map[string]*driftSubmitter{}, kinds: map[string]bool{}, dense: make([]float32, driftBuckets),
 	}
 }
 
@@ -215,7 +221,7 @@ func due(day, epoch int, runs bool) []driftWindow {
 }
 
 // oldest is the first day of the old window.
-func (w driftWindow) oldest() int { return max(w.epoch, w.day-w.length-driftOld+1) }
+func (w driftWindow) oldest() int { return max(w.epoch, w.day-w.length-DriftOld+1) }
 
 func (w driftWindow) onset() int { return w.day - w.length + 1 }
 
@@ -235,7 +241,7 @@ func (p *DriftPanel) Evaluate(day int) []DriftAlarm {
 		alarms = p.evaluateConformal(spans)
 	} else {
 		confirmed := map[string]bool{}
-		for _, name := range []string{DriftMMD, DriftTypicality, DriftScore, DriftLogprobs, driftRaw} {
+		for _, name := range append(driftStatistics(), driftRaw) {
 			if name == driftRaw && confirmed[DriftMMD] {
 				p.epochs[driftRaw] = p.epochs[DriftMMD]
 				continue
@@ -260,7 +266,7 @@ func (p *DriftPanel) evaluateStatistic(spans *spanCache, name string, confirmed 
 		switch alarm.Kind {
 		case DriftLocal:
 			// One alarm in 30 days says it: the same runs stay in the window.
-			if last, ok := p.epochs[name+"/local"]; ok && alarm.Day-last < driftOld {
+			if last, ok := p.epochs[name+"/local"]; ok && alarm.Day-last < DriftOld {
 				found = false
 			} else {
 				p.epochs[name+"/local"] = alarm.Day
@@ -365,7 +371,7 @@ func (p *DriftPanel) describe(spans *spanCache, a *DriftAlarm, test *windowTest)
 
 // compareRuns orders runs independently of the order in which they arrived.
 func compareRuns(a, b *driftRun) int {
-	return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.submitter, b.submitter), cmp.Compare(a.id, b.id))
+	return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.by.name, b.by.name), cmp.Compare(a.id, b.id))
 }
 
 func (p *DriftPanel) insert(r *driftRun) {

@@ -260,6 +260,80 @@ func TestTrace(t *testing.T) {
 	}
 }
 
+// TestNewPrompt checks that a prompt counts when its first answer is 14 days old and half of the runs
+// since then have it, and that one submitter cannot add a prompt.
+func TestNewPrompt(t *testing.T) {
+	t.Parallel()
+	p := NewDriftPanel(DriftOptions{})
+	for day := range 50 {
+		for s := range 4 {
+			r := DriftRun{ID: fmt.Sprint(day), Submitter: fmt.Sprint(s), Day: day}
+			prompts := 5
+			if day >= 30 {
+				prompts = 6
+			}
+			if s == 0 {
+				prompts = 7
+			}
+			for q := range prompts {
+				r.Answers = append(r.Answers, DriftAnswer{Prompt: fmt.Sprint(q), Text: "yes", HasText: true, Score: 1})
+			}
+			p.Add(r)
+		}
+		p.Evaluate(day)
+		want := 5
+		if day >= 44 {
+			want = 6
+		}
+		if got := len(p.newSpans(day).prompts().prompts); got != want {
+			t.Errorf("day %d: %d prompts, want %d", day, got, want)
+		}
+	}
+}
+
+// TestRegimes checks how the prompts of a panel are counted, and what a status says about scores.
+func TestRegimes(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 3))
+	p, scores := NewDriftPanel(DriftOptions{}), NewDriftPanel(DriftOptions{})
+	for day := range 30 {
+		crowd(p, day, 4, func(_, q int) DriftAnswer {
+			text := fmt.Sprint(random.IntN(10) % 4 * (q % 3)) // one answer, 0 in 3 of 10, 0 in 3 of 10
+			if q%3 == 1 && random.IntN(2) == 0 {
+				text = "0"
+			}
+			return DriftAnswer{Text: text, HasText: true, Score: 1, Logprobs: []TokenLogprob{{"a", -random.Float64()}}}
+		})
+		crowd(scores, day, 4, func(int, int) DriftAnswer { return DriftAnswer{Score: float64(random.IntN(2))} })
+		p.Evaluate(day)
+		scores.Evaluate(day)
+	}
+	if got, want := p.Status().Regimes, (DriftRegimes{2, 2, 2, false, true}); got != want {
+		t.Errorf("regimes %+v, want %+v", got, want)
+	}
+	got := scores.Status()
+	if want := (DriftRegimes{ScoresOnly: true}); got.Regimes != want || got.Statistics != 1 {
+		t.Errorf("%d statistics, regimes %+v, want %+v", got.Statistics, got.Regimes, want)
+	}
+}
+
+// TestDetectable checks the plan of score streams: with 100 items and a variance of 0.097, a drop of
+// 5 points takes 9, 2 and 1 days at 1, 3 and 5 runs a day, and one of 2 points 26 and 11 days.
+func TestDetectable(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ runs, drop, days float64 }{{1, 5, 9}, {3, 5, 2}, {5, 5, 1}, {3, 2, 26}, {5, 2, 11}} {
+		s := DriftStatus{RunsPerDay: test.runs, ScoreSD: math.Sqrt(0.097 / 100), own: true}
+		if a, b := s.Detectable(test.days-0.6), s.Detectable(test.days+0.6); a < test.drop || b > test.drop {
+			t.Errorf("%v runs a day: drops of %.2f to %.2f pp within %v days, want %v", test.runs, b, a, test.days, test.drop)
+		}
+		crowd := s
+		crowd.own = false
+		if a, b := s.Detectable(9), crowd.Detectable(12); !near(a, b) {
+			t.Errorf("a crowd sees %v within 12 days, one submitter %v within 9", b, a)
+		}
+	}
+}
+
 // TestHashesOnly checks that runs that share only the hashes of their texts are tested, too.
 func TestHashesOnly(t *testing.T) {
 	t.Parallel()

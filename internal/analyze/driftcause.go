@@ -38,12 +38,12 @@ func (t *windowTest) cause(a *DriftAlarm, own bool) DriftCause {
 			continue
 		}
 		recorded[s] = len(before.client) > 0
-		for _, key := range changed(before.client, after.client) {
+		for _, key := range ChangedFacts(before.client, after.client) {
 			clients[s] = true
 			fact := [4]string{"client", key, before.client[key], after.client[key]}
 			facts[fact] = append(facts[fact], name)
 		}
-		moved := changed(before.provider, after.provider)
+		moved := ChangedFacts(before.provider, after.provider)
 		for _, key := range moved {
 			fact := [4]string{"provider", key, before.provider[key], after.provider[key]}
 			facts[fact] = append(facts[fact], name)
@@ -93,8 +93,8 @@ func (t *windowTest) around(submitter int, a *DriftAlarm) (before, after *driftR
 	return before, after
 }
 
-// changed returns the names of facts that both sides recorded with different values.
-func changed(before, after map[string]string) []string {
+// ChangedFacts returns the names of facts that both sides recorded with different values.
+func ChangedFacts(before, after map[string]string) []string {
 	var names []string
 	for name, value := range before {
 		if now, ok := after[name]; ok && now != value {

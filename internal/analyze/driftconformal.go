@@ -58,7 +58,7 @@ func (p *DriftPanel) evaluateConformal(spans *spanCache) []DriftAlarm {
 			Day: day, Kind: DriftConfirmed, Statistic: DriftConformal, Onset: onset, OnsetLow: onset, OnsetHigh: onset,
 			Window: day - onset + 1, P: 1 / value, YearP: min(1, 1/value),
 		}
-		test := span.split(max(epoch, onset-driftOld), onset, day)
+		test := span.split(max(epoch, onset-DriftOld), onset, day)
 		test.window = driftWindow{day, a.Window, epoch, false}
 		test.statistic = DriftConformal
 		a.Submitters, a.Agreeing = test.submitters, len(e)
@@ -78,12 +78,12 @@ func (p *DriftPanel) conformalValues(span *driftSpanData, day int) []float64 {
 	const least = 5
 	bySubmitter := map[string][]int{}
 	for i, r := range span.runs {
-		bySubmitter[r.submitter] = append(bySubmitter[r.submitter], i)
+		bySubmitter[r.by.name] = append(bySubmitter[r.by.name], i)
 	}
 	var e []float64
 	k := make([]float32, len(span.set.prompts))
 	for i, r := range span.runs {
-		own := bySubmitter[r.submitter]
+		own := bySubmitter[r.by.name]
 		if r.day != day || len(own) <= least || own[len(own)-1] != i {
 			continue
 		}
@@ -100,7 +100,7 @@ func (p *DriftPanel) conformalValues(span *driftSpanData, day int) []float64 {
 			}
 		}
 		last := len(scores) - 1
-		random := rand.New(NewSeed("drift conformal", r.submitter, r.id).Block(0))
+		random := rand.New(NewSeed("drift conformal", r.by.name, r.id).Block(0))
 		c := ConformalP(scores[last], scores[:last], random.Float64())
 		e = append(e, (CalibratorMixture(c)+CalibratorMixture(1-c))/2)
 	}

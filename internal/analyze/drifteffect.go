@@ -31,7 +31,7 @@ func (c *spanCache) effect(a *DriftAlarm, test *windowTest) DriftEffect {
 
 // sides returns the first and the last day of the data of an effect.
 func (a *DriftAlarm) sides(epoch int) (oldest, last int) {
-	return max(epoch, a.Onset-driftOld), min(a.Day, a.Onset+driftOld-1)
+	return max(epoch, a.Onset-DriftOld), min(a.Day, a.Onset+DriftOld-1)
 }
 
 // scoreChange is the linear scan of the scores.
@@ -256,7 +256,6 @@ func (t *windowTest) where() []DriftPrompt {
 // ofPrompt is the day-level p-value of one prompt.
 func (t *windowTest) ofPrompt(i int) float64 {
 	one := *t
-	one.window.runs = false
 	n, prompts := len(t.span.runs), len(t.span.set.prompts)
 	if t.gram == nil {
 		one.y = make([]float64, len(t.runs))
@@ -280,7 +279,7 @@ func (t *windowTest) ofPrompt(i int) float64 {
 		}
 	}
 	one.centerGram(gram)
-	return one.without(nil).p
+	return one.mmdDays(nil).p(one.seed(nil))
 }
 
 // examples returns the answers to a prompt that are most frequent before and after a change, among

@@ -190,11 +190,11 @@ func (t *windowTest) precise() float64 {
 	for n := range most {
 		if random.atLeast(observed) {
 			if hits++; hits == enough {
-				return float64(1+hits) / float64(n+2)
+				return t.span.tests * float64(1+hits) / float64(n+2)
 			}
 		}
 	}
-	return float64(1+hits) / (most + 1)
+	return t.span.tests * float64(1+hits) / (most + 1)
 }
 
 // pearsonTail is the upper tail at z of the Pearson type III distribution with mean 0, variance 1 and

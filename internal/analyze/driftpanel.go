@@ -11,7 +11,8 @@ import (
 
 // driftRun is a run of a panel. Slices over prompts have the order of its set.
 type driftRun struct {
-	id, submitter    string
+	id               string
+	by               *driftSubmitter
 	day              int
 	client, provider map[string]string
 	set              *promptSet
@@ -29,6 +30,15 @@ type driftRun struct {
 	seq, base     int
 	row, diagonal []float32
 	sums          []float64
+}
+
+// driftSubmitter is a submitter of a panel.
+type driftSubmitter struct {
+	name string
+	runs int // in the trailing days
+	// at is the number of the submitter in span.
+	at   int
+	span *driftSpanData
 }
 
 // answerText is one answer to a prompt. raw identifies its form before normalization.
@@ -54,7 +64,7 @@ func (p *DriftPanel) Add(r DriftRun) {
 		p.remove(old)
 	}
 	d := &driftRun{
-		id: r.ID, submitter: r.Submitter, day: r.Day, client: r.Client, provider: r.Provider, score: math.NaN(),
+		id: r.ID, by: p.submitter(r.Submitter), day: r.Day, client: r.Client, provider: r.Provider, score: math.NaN(),
 	}
 	p.byID[key] = d
 	p.fill(d, r.Answers)
@@ -62,6 +72,17 @@ func (p *DriftPanel) Add(r DriftRun) {
 	if d.hasText {
 		p.addKernels(d)
 	}
+}
+
+// submitter returns the submitter with a name, and counts one more run.
+func (p *DriftPanel) submitter(name string) *driftSubmitter {
+	s := p.crowd[name]
+	if s == nil {
+		s = &driftSubmitter{name: name}
+		p.crowd[name] = s
+	}
+	s.runs++
+	return s
 }
 
 // fill takes over the answers of a run.
@@ -243,20 +264,26 @@ func (q *driftPrompt) tokenValues(values []TokenLogprob) []tokenValue {
 
 // forget removes the runs before a day.
 func (p *DriftPanel) forget(day int) {
-	n := 0
-	for n < len(p.runs) && p.runs[n].day < day {
-		n++
+	n, _ := slices.BinarySearchFunc(p.runs, day, compareDay)
+	for _, r := range p.runs[:n] {
+		p.release(r)
 	}
-	for _, r := range slices.Clone(p.runs[:n]) {
-		p.remove(r)
+	p.runs = slices.Delete(p.runs, 0, n)
+}
+
+// remove removes a run.
+func (p *DriftPanel) remove(r *driftRun) {
+	p.release(r)
+	if at, ok := slices.BinarySearchFunc(p.runs, r, compareRuns); ok {
+		p.runs = slices.Delete(p.runs, at, at+1)
 	}
 }
 
-// remove removes a run and all that only it used.
-func (p *DriftPanel) remove(r *driftRun) {
-	delete(p.byID, r.submitter+"\x00"+r.id)
-	if at, ok := slices.BinarySearchFunc(p.runs, r, compareRuns); ok {
-		p.runs = slices.Delete(p.runs, at, at+1)
+// release forgets all that only one run used.
+func (p *DriftPanel) release(r *driftRun) {
+	delete(p.byID, r.by.name+"\x00"+r.id)
+	if r.by.runs--; r.by.runs == 0 {
+		delete(p.crowd, r.by.name)
 	}
 	if r.hasText {
 		p.removeKernels(r)

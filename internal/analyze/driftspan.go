@@ -43,9 +43,9 @@ type driftSpanData struct {
 	mode  driftMode
 	set   *promptSet // the prompts
 	runs  []*driftRun
-	// names are the submitters, submitter has the index of that of each run.
-	names     []string
-	submitter []int
+	// names are the submitters. submitter has the index of that of each run, day the day of each run.
+	names          []string
+	submitter, day []int
 	// mean is the mean kernel of two runs, for each prompt; member has, for each run and prompt, the
 	// mean kernel with the other runs.
 	mean   []float64
@@ -55,9 +55,13 @@ type driftSpanData struct {
 	gram    []float64
 	from    int
 	vectors [][]float64 // of log-probabilities
+	// tests is the number of tests of the distribution, of texts and of log-probabilities. They answer
+	// one question, so a p-value is multiplied by their number (Bonferroni).
+	tests float64
 }
 
-// prompts returns the prompts of the panel: those that at least half of the runs have.
+// prompts returns the prompts of the panel: those that at least half of the runs have since their
+// first answer. That answer is at least 14 days old, or among the oldest of the trailing days.
 func (c *spanCache) prompts() *promptSet {
 	if c.active != nil {
 		return c.active
@@ -69,10 +73,24 @@ func (c *spanCache) prompts() *promptSet {
 		}
 		return c.active
 	}
+	first := map[*driftPrompt]int{}
+	seen := map[*promptSet]bool{}
+	for _, r := range p.runs {
+		if seen[r.set] {
+			continue
+		}
+		seen[r.set] = true
+		for _, prompt := range r.set.prompts {
+			if _, ok := first[prompt]; !ok {
+				first[prompt] = r.day
+			}
+		}
+	}
 	var active []*driftPrompt
 	var names []string
-	for _, prompt := range p.prompts {
-		if 2*prompt.runs >= len(p.runs) {
+	for prompt, day := range first {
+		at, _ := slices.BinarySearchFunc(p.runs, day, compareDay)
+		if (at == 0 || c.day-day >= driftLearning) && 2*prompt.runs >= len(p.runs)-at {
 			active = append(active, prompt)
 		}
 	}
@@ -165,7 +183,12 @@ func (c *spanCache) of(epoch int, statistic string) *driftSpanData {
 	if !ok {
 		return nil
 	}
-	return c.make(spanKey{start, mode}, t.runs, has)
+	span := c.make(spanKey{start, mode}, t.runs, has)
+	span.tests = 1
+	if mode != modeRaw && most(t.hashes) && most(t.logprobs) {
+		span.tests = 2
+	}
+	return span
 }
 
 // make returns the span of the runs that have what a mode needs.
@@ -186,8 +209,9 @@ func (c *spanCache) make(key spanKey, tested []*driftRun, has func(*driftRun) bo
 	s.from = n
 	switch key.mode {
 	case modeScore:
-		for _, r := range s.runs {
-			s.y = append(s.y, r.score)
+		s.y = make([]float64, n)
+		for i, r := range s.runs {
+			s.y[i] = r.score
 		}
 	case modeLogprobs:
 		s.vectors = s.standardized()
@@ -205,16 +229,15 @@ func (c *spanCache) make(key spanKey, tested []*driftRun, has func(*driftRun) bo
 
 // number numbers the submitters of the runs.
 func (s *driftSpanData) number() {
-	numbers := map[string]int{}
-	s.submitter = make([]int, len(s.runs))
+	n := len(s.runs)
+	both := make([]int, 2*n)
+	s.submitter, s.day = both[:n], both[n:]
 	for i, r := range s.runs {
-		n, ok := numbers[r.submitter]
-		if !ok {
-			n = len(numbers)
-			numbers[r.submitter] = n
-			s.names = append(s.names, r.submitter)
+		if r.by.span != s {
+			r.by.span, r.by.at = s, len(s.names)
+			s.names = append(s.names, r.by.name)
 		}
-		s.submitter[i] = n
+		s.submitter[i], s.day[i] = r.by.at, r.day
 	}
 }
 

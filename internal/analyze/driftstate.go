@@ -1,6 +1,9 @@
 package analyze
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // DriftState is the state of a panel.
 type DriftState string
@@ -33,13 +36,21 @@ type DriftStatus struct {
 	// RunsPerDay and ScoreSD describe the scores of the last 30 days: ScoreSD is the standard
 	// deviation of the scores of runs within submitters, or NaN.
 	RunsPerDay, ScoreSD float64
+	Regimes             DriftRegimes
+	// Statistics is the number of statistics that are tested.
+	Statistics int
+	own        bool
 }
 
 // Detectable returns the smallest drop of the mean score, in percentage points, that the detectors
 // are likely to see within a number of days; NaN without scores. With m runs a day and the standard
-// deviation s of their scores, a drop d takes a/(1-a/30) days, a = (4.13 s/d)^2/m.
+// deviation s of their scores, a drop d takes a/(1-a/30) days, a = (4.13 s/d)^2/m. Where submitters
+// may lie, the tests without some of them take a third longer.
 func (s DriftStatus) Detectable(days float64) float64 {
-	a := days / (1 + days/driftOld)
+	if !s.own {
+		days *= 3.0 / 4
+	}
+	a := days / (1 + days/DriftOld)
 	return 100 * 4.13 * s.ScoreSD / math.Sqrt(a*s.RunsPerDay)
 }
 
@@ -56,22 +67,18 @@ func (p *DriftPanel) measured(t *windowTest) {
 // Status returns the state of the panel after the latest evaluation.
 func (p *DriftPanel) Status() DriftStatus {
 	const experience = 8
-	s := DriftStatus{Day: p.day, Latest: p.latest, Tested: p.tested, State: StateGap}
+	s := DriftStatus{Day: p.day, Latest: p.latest, Tested: p.tested, State: StateGap, own: p.options.Own}
 	if p.Empty() {
 		return s
 	}
-	runs := map[string]int{}
-	for _, r := range p.runs {
-		runs[r.submitter]++
-	}
-	s.Submitters = len(runs)
-	for _, n := range runs {
-		if n >= experience {
+	s.Submitters = len(p.crowd)
+	for _, by := range p.crowd {
+		if by.runs >= experience {
 			s.Experienced++
 		}
 	}
 	start := p.epochs[driftFirst]
-	for _, name := range []string{DriftMMD, DriftTypicality, DriftScore, DriftLogprobs} {
+	for _, name := range driftStatistics() {
 		start = max(start, p.epoch(name))
 	}
 	s.Days = s.Day - start + 1
@@ -81,31 +88,35 @@ func (p *DriftPanel) Status() DriftStatus {
 	}
 	s.Needed = 2 + liars
 	p.describeScores(&s)
+	spans := p.newSpans(p.day)
+	s.Regimes, s.Statistics = p.regimes(spans), 2
+	if s.Regimes.ScoresOnly {
+		s.Statistics = 1
+	}
 	kinds := p.kinds
 	recent := func(key string, days int) bool {
 		day, ok := p.epochs[key]
 		return ok && s.Day-day < days
 	}
 	anyRecent := func(suffix string, days int) bool {
-		return recent(DriftMMD+suffix, days) || recent(DriftTypicality+suffix, days) ||
-			recent(DriftScore+suffix, days) || recent(DriftLogprobs+suffix, days)
+		return slices.ContainsFunc(driftStatistics(), func(name string) bool { return recent(name+suffix, days) })
 	}
 	switch {
 	case s.Day-p.latest >= driftLearning:
 		s.State = StateGap
-	case kinds[DriftConfirmed] || anyRecent("", driftSame):
+	case kinds[DriftConfirmed] || anyRecent("", DriftSame):
 		s.State = StateChanged
 	case s.Days < driftLearning || s.Experienced < s.Needed:
 		s.State = StateLearning
 	case !s.Tested:
 		s.State = StateThin
-	case kinds[DriftSuspect] || anyRecent("/run", driftSame):
+	case kinds[DriftSuspect] || anyRecent("/run", DriftSame):
 		s.State = StateSuspect
-	case kinds[DriftLocal] || anyRecent("/local", driftOld):
+	case kinds[DriftLocal] || anyRecent("/local", DriftOld):
 		s.State = StateLocal
-	case kinds[DriftFormat] || recent(driftRaw, driftSame):
+	case kinds[DriftFormat] || recent(driftRaw, DriftSame):
 		s.State = StateFormat
-	case s.Days >= driftOld && p.mixedFleet(p.newSpans(p.day)):
+	case s.Days >= DriftOld && p.mixedFleet(spans):
 		s.State = StateMixed
 	default:
 		s.State = StateStable
@@ -115,7 +126,7 @@ func (p *DriftPanel) Status() DriftStatus {
 		suffix = "/run"
 	}
 	s.Since = p.epochs[driftFirst]
-	for _, name := range []string{DriftMMD, DriftTypicality, DriftScore, DriftLogprobs} {
+	for _, name := range driftStatistics() {
 		s.Since = max(s.Since, p.epoch(name+suffix))
 	}
 	return s
@@ -129,7 +140,7 @@ func (p *DriftPanel) mixedFleet(spans *spanCache) bool {
 		if span == nil {
 			continue
 		}
-		t := span.split(spans.day-driftOld+1, spans.day+1, spans.day)
+		t := span.split(spans.day-DriftOld+1, spans.day+1, spans.day)
 		if span.mode != modeScore {
 			t.centerGram(span.grams(t.first))
 		}
@@ -142,24 +153,24 @@ func (p *DriftPanel) mixedFleet(spans *spanCache) bool {
 
 // describeScores sets the figures of the scores of the last 30 days.
 func (p *DriftPanel) describeScores(s *DriftStatus) {
-	sums, counts := map[string]float64{}, map[string]float64{}
+	sums, counts := map[*driftSubmitter]float64{}, map[*driftSubmitter]float64{}
 	recent := func(yield func(*driftRun)) {
 		for _, r := range p.runs {
-			if r.day > s.Day-driftOld && !math.IsNaN(r.score) {
+			if r.day > s.Day-DriftOld && !math.IsNaN(r.score) {
 				yield(r)
 			}
 		}
 	}
 	runs, squares := 0.0, 0.0
 	recent(func(r *driftRun) {
-		sums[r.submitter] += r.score
-		counts[r.submitter]++
+		sums[r.by] += r.score
+		counts[r.by]++
 		runs++
 	})
 	recent(func(r *driftRun) {
-		d := r.score - sums[r.submitter]/counts[r.submitter]
+		d := r.score - sums[r.by]/counts[r.by]
 		squares += d * d
 	})
-	s.RunsPerDay = runs / float64(min(driftOld, s.Day-p.epochs[driftFirst]+1))
+	s.RunsPerDay = runs / float64(min(DriftOld, s.Day-p.epochs[driftFirst]+1))
 	s.ScoreSD = math.Sqrt(squares / (runs - float64(len(counts)))) // NaN without enough runs
 }

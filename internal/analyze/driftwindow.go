@@ -60,12 +60,12 @@ func (s *driftSpanData) test(w driftWindow, statistic string) *windowTest {
 // onset is after the last day, all runs are old ones.
 func (s *driftSpanData) split(oldest, onset, last int) *windowTest {
 	t := &windowTest{span: s}
-	from, _ := slices.BinarySearchFunc(s.runs, oldest, compareDay)
-	to, _ := slices.BinarySearchFunc(s.runs, last+1, compareDay)
+	from, _ := slices.BinarySearch(s.day, oldest)
+	to, _ := slices.BinarySearch(s.day, last+1)
 	t.first = from
 	sides := make([]int, len(s.names)) // 1: has old runs, 2: has new runs
-	for i, r := range s.runs[from:to] {
-		if r.day < onset {
+	for i, d := range s.day[from:to] {
+		if d < onset {
 			sides[s.submitter[from+i]] |= 1
 		} else {
 			sides[s.submitter[from+i]] |= 2
@@ -89,21 +89,22 @@ func (s *driftSpanData) split(oldest, onset, last int) *windowTest {
 		t.names = append(t.names, s.names[n])
 	}
 	n := to - from
-	t.runs, t.day, t.submitter = make([]int, 0, n), make([]int, 0, n), make([]int, 0, n)
+	space := make([]int, 3*n)
+	t.runs, t.day, t.submitter = space[:0:n], space[n:n:2*n], space[2*n:2*n:3*n]
 	day := math.MinInt
-	for i, r := range s.runs[from:to] {
+	for i, d := range s.day[from:to] {
 		n := s.submitter[from+i]
 		if sides[n] != 3 {
 			continue
 		}
-		if r.day != day {
-			day = r.day
+		if d != day {
+			day = d
 			t.days++
-			if r.day < onset {
+			if d < onset {
 				t.oldDays++
 			}
 		}
-		if r.day < onset {
+		if d < onset {
 			t.old++
 		}
 		t.runs, t.day = append(t.runs, from+i), append(t.day, t.days-1)
@@ -165,9 +166,9 @@ func (t *windowTest) pooled() testResult { return t.without(nil) }
 func (t *windowTest) without(skip []bool) testResult {
 	switch {
 	case t.gram != nil && t.window.runs:
-		return testResult{p: t.mmdRuns(skip).p(t.seed(skip))}
+		return testResult{p: min(1, t.span.tests*t.mmdRuns(skip).p(t.seed(skip)))}
 	case t.gram != nil:
-		return testResult{p: t.mmdDays(skip).p(t.seed(skip))}
+		return testResult{p: min(1, t.span.tests*t.mmdDays(skip).p(t.seed(skip)))}
 	case t.window.runs:
 		return t.linearRuns(skip)
 	default:
@@ -183,7 +184,7 @@ func (t *windowTest) seed(skip []bool) func() Seed {
 		for i, at := range t.runs {
 			if skip == nil || !skip[t.submitter[i]] {
 				r := t.span.runs[at]
-				units = append(units, r.submitter+"\x00"+r.id)
+				units = append(units, r.by.name+"\x00"+r.id)
 			}
 		}
 		return driftSeed(t.statistic, t.window, units)

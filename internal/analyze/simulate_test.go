@@ -1,7 +1,6 @@
 package analyze_test
 
 import (
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -122,103 +121,4 @@ func inParallel(replicates int, seed string, f func(i int, random *rand.Rand)) {
 		})
 	}
 	wait.Wait()
-}
-
-// within reports whether a share of n replicates is at most three standard errors away from one of
-// wantN replicates.
-func within(got float64, n int, want float64, wantN int) bool {
-	pooled := (got*float64(n) + want*float64(wantN)) / float64(n+wantN)
-	pooled = min(1-1.0/float64(wantN), max(pooled, 1.0/float64(wantN)))
-	se := math.Sqrt(pooled * (1 - pooled) * (1/float64(n) + 1/float64(wantN)))
-	return math.Abs(got-want) <= 3*se+5e-4 // want has three digits
-}
-
-// comparisonRow is a row of the table of comparisons: what share of them has which result.
-type comparisonRow struct {
-	cases, base, cand int
-	// covered is the share of 95 % intervals that hold 0 when nothing changed.
-	covered float64
-	// worse is the share that concludes "worse" for each of the truths.
-	worse [5]float64
-	// equivalent is the share that concludes "equivalent" at 5 points when nothing changed, and
-	// when the mean fell by 5 points.
-	equivalent [2]float64
-}
-
-// truths are the true rates of the candidate: no change, -5 and -10 points, and one and four broken
-// cases.
-func truths(rates []float64) [5][]float64 {
-	return [...][]float64{
-		rates, lowered(rates, 0.05), lowered(rates, 0.10), broken(rates, 1), broken(rates, 4),
-	}
-}
-
-// TestSimulatedComparisons measures how often a comparison concludes what, and compares with the
-// figures that 1,500 comparisons of another program gave.
-func TestSimulatedComparisons(t *testing.T) {
-	t.Parallel()
-	n := replicates(t, 60, 1500)
-	for _, want := range []comparisonRow{
-		{5, 3, 3, .989, [5]float64{.002, .010, .031, .099, .638}, [2]float64{0, 0}},
-		{5, 10, 10, .968, [5]float64{.018, .072, .236, .661, .884}, [2]float64{.003, 0}},
-		{20, 3, 3, .971, [5]float64{.013, .083, .314, .075, .767}, [2]float64{0, 0}},
-		{50, 1, 1, .951, [5]float64{.012, .072, .223, .017, .098}, [2]float64{0, 0}},
-		{50, 3, 3, .963, [5]float64{.011, .228, .761, .047, .421}, [2]float64{.001, 0}},
-		{50, 20, 3, .967, [5]float64{.014, .360, .929, .069, .749}, [2]float64{.111, .017}},
-		{100, 1, 1, .957, [5]float64{.015, .151, .501, .025, .073}, [2]float64{0, 0}},
-		{100, 3, 3, .963, [5]float64{.020, .461, .965, .047, .262}, [2]float64{.282, .033}},
-		{100, 5, 5, .949, [5]float64{.019, .676, .997, .065, .418}, [2]float64{.665, .045}},
-		{100, 20, 3, .962, [5]float64{.015, .710, 1, .049, .472}, [2]float64{.645, .048}},
-	} {
-		got := simulateComparisons(want.cases, want.base, want.cand, n)
-		name := fmt.Sprintf("%d × %d/%d", want.cases, want.base, want.cand)
-		t.Logf("| %s | %.3f | %.3f | %.3f |", name, got.covered, got.worse, got.equivalent)
-		check := func(what string, got, want float64) {
-			t.Helper()
-			if !within(got, n, want, 1500) {
-				t.Errorf("%s: %s: %.3f, want about %.3f", name, what, got, want)
-			}
-		}
-		check("coverage", got.covered, want.covered)
-		for i, truth := range []string{"no change", "-5", "-10", "1 breaks", "4 break"} {
-			check("worse at "+truth, got.worse[i], want.worse[i])
-		}
-		check("equivalent at no change", got.equivalent[0], want.equivalent[0])
-		check("equivalent at -5", got.equivalent[1], want.equivalent[1])
-	}
-}
-
-func simulateComparisons(cases, base, cand, n int) comparisonRow {
-	const alpha, margin = 0.05, 0.05
-	results := make([]comparisonRow, n)
-	inParallel(n, fmt.Sprint("comparisons", cases, base, cand), func(i int, random *rand.Rand) {
-		rates := bank(cases, random)
-		for truth, changed := range truths(rates) {
-			pairs := compared(rates, changed, base, cand, random)
-			e, narrow := analyze.RateDifference(pairs, 1-alpha), analyze.RateDifference(pairs, 1-2*alpha)
-			r := &results[i]
-			if truth == 0 && e.Lo <= 0 && e.Hi >= 0 {
-				r.covered = 1
-			}
-			switch {
-			case analyze.Equivalent(narrow.Lo, narrow.Hi, margin):
-				if truth < 2 {
-					r.equivalent[truth] = 1
-				}
-			case analyze.Stratified(pairs).TwoSided() <= alpha && e.Hi < 0:
-				r.worse[truth] = 1
-			}
-		}
-	})
-	var sum comparisonRow
-	for _, r := range results {
-		sum.covered += r.covered / float64(n)
-		for i := range sum.worse {
-			sum.worse[i] += r.worse[i] / float64(n)
-		}
-		for i := range sum.equivalent {
-			sum.equivalent[i] += r.equivalent[i] / float64(n)
-		}
-	}
-	return sum
 }

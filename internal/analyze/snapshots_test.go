@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -111,13 +110,7 @@ func TestSnapshotSuites(t *testing.T) {
 // TestSimulatedSnapshots compares the share of failing suites with the table of the specification.
 func TestSimulatedSnapshots(t *testing.T) {
 	t.Parallel()
-	suites := 150
-	switch {
-	case testing.Short():
-		t.Skip("a simulation")
-	case os.Getenv("PLUMB_SIMULATE") == "full":
-		suites = 3000
-	}
+	suites := replicates(t, 150, 3000)
 	const reference = 3000 // suites behind each figure of the table
 	var table strings.Builder
 	for row, tt := range []struct {

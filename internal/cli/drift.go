@@ -56,7 +56,7 @@ when no panel had enough data. docs/drift.md describes the method and the record
 		},
 	}
 	fs := cmd.Flags()
-	fs.StringArrayVar(&c.from, "from", nil, "replay the records of a `file`; repeatable, further files may follow")
+	fs.StringArrayVar(&c.from, "from", nil, "replay the records of a `file`, - is standard input; repeatable, further files may follow")
 	fs.StringVar(&c.model, "model", "", "only runners with this `model`, as gpt-5 or openai:gpt-5")
 	fs.StringVar(&c.since, "since", "", "report only changes found in this `time`, such as 30d")
 	fs.Float64Var(&c.alphaDel, "alpha-del", analyze.DriftDeletionAlpha,
@@ -137,12 +137,16 @@ func (c *driftCmd) replay(ctx context.Context, o analyze.DriftOptions) error {
 	r := drift.NewReplay(o)
 	for _, name := range c.from {
 		err := func() error {
-			f, err := os.Open(c.path(name))
-			if err != nil {
-				return fmt.Errorf("read records: %w", err)
+			in := c.Stdin
+			if name != "-" {
+				f, err := os.Open(c.path(name))
+				if err != nil {
+					return fmt.Errorf("read records: %w", err)
+				}
+				defer f.Close()
+				in = f
 			}
-			defer f.Close()
-			return drift.Read(name, f, func(rec *drift.Record) error {
+			return drift.Read(name, in, func(rec *drift.Record) error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
@@ -199,6 +203,9 @@ func (c *driftCmd) printAlarms(s *drift.Stream) error {
 // show prints the state of a stream and its changes.
 func (c *driftCmd) show(s *drift.Stream, own bool) {
 	fmt.Fprintf(c.Stdout, "%s\n  %s\n", c.clean(s.Name), c.clean(stateWords(s, own)))
+	if words := regimeWords(s.Status.Regimes); words != "" {
+		fmt.Fprintf(c.Stdout, "    %s\n", words)
+	}
 	for _, e := range s.Events() {
 		for i, line := range eventLines(s, e, own) {
 			indent := "    "
@@ -232,7 +239,7 @@ func stateWords(s *drift.Stream, own bool) string {
 	case analyze.StateChanged:
 		return "changed since " + drift.Date(st.Since).Format("2 January") + on
 	case analyze.StateLocal:
-		return "local: some submitters differ, the others agree that nothing changed" + on
+		return "local: " + localWords(s.Alarms) + ", the others agree that nothing changed" + on
 	case analyze.StateFormat:
 		return "format: only white space or the form of characters changed" + on
 	case analyze.StateMixed:
@@ -244,6 +251,39 @@ func stateWords(s *drift.Stream, own bool) string {
 		}
 		return words + on
 	}
+}
+
+// localWords counts the submitters that differ in the latest alarm that blames some.
+func localWords(alarms []analyze.DriftAlarm) string {
+	for i := len(alarms) - 1; i >= 0; i-- {
+		if a := &alarms[i]; len(a.Blamed) > 0 {
+			return fmt.Sprintf("%d of %s differ", len(a.Blamed), plural(a.Submitters, "submitter"))
+		}
+	}
+	return "some submitters differ"
+}
+
+// regimeWords tells how much the answers to the prompts vary, or "".
+func regimeWords(r analyze.DriftRegimes) string {
+	var words []string
+	for _, kind := range []struct {
+		n    int
+		name string
+	}{{r.Deterministic, "deterministic"}, {r.Border, "border"}, {r.Free, "free text"}} {
+		if kind.n > 0 {
+			words = append(words, fmt.Sprintf("%d %s", kind.n, kind.name))
+		}
+	}
+	if words != nil {
+		words[0] = "prompts: " + words[0]
+	}
+	if r.ScoresOnly {
+		words = append(words, "scores only")
+	}
+	if r.Logprobs {
+		words = append(words, "log-probabilities")
+	}
+	return strings.Join(words, ", ")
 }
 
 // eventLines describes a drift event: when, how much, for whom, and why.
@@ -270,11 +310,14 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 	lines := []string{first, scoreWords(a.Effect)}
 	if !own {
 		if len(a.Blamed) > 0 {
-			lines = append(lines, fmt.Sprintf("%d of %s differ: %s", len(a.Blamed), plural(a.Submitters, "submitter"),
-				strings.Join(a.Blamed, ", ")))
+			lines = append(lines, localWords([]analyze.DriftAlarm{*a})+": "+strings.Join(a.Blamed, ", "))
 		} else {
 			lines = append(lines, fmt.Sprintf("%d of %s agree", a.Agreeing, plural(a.Submitters, "submitter")))
 		}
+	}
+	if e.Back != nil {
+		lines = append(lines, fmt.Sprintf("back to the state before %s, from which it is not distinguishable (%s)",
+			drift.Date(e.Back.Before).Format("2 January 2006"), analyze.PWords(e.Back.P)))
 	}
 	if a.Kind == analyze.DriftConfirmed {
 		lines = append(lines, causeWords(a, own)...)

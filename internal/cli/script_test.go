@@ -46,6 +46,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"living":    living,
 		"exclusive": exclusive,
 		"records":   records,
+		"history":   history,
 	}
 }
 

@@ -19,6 +19,8 @@ import (
 type Panel struct {
 	*Stream
 	Provider, Model, Suite string
+
+	history []analyze.DriftRun // all runs, in order of time
 }
 
 // local is the submitter of all local runs.
@@ -51,7 +53,7 @@ func Local(root, model string, o analyze.DriftOptions, warn func(id string, err 
 		for i := range runs {
 			name := runs[i].provider + ":" + runs[i].model
 			if !slices.Contains(models, name) {
-				models = append(models, name)
+				models = append(models, name, runs[i].model)
 			}
 			if model == "" || model == name || model == runs[i].model {
 				all = append(all, runs[i])
@@ -73,6 +75,7 @@ func Local(root, model string, o analyze.DriftOptions, warn func(id string, err 
 		panels = replayLocal(all, o)
 		screen(panels)
 		blameSetup(panels)
+		control(panels)
 	}
 	return panels, nil
 }
@@ -97,7 +100,9 @@ func replayLocal(all []localRun, o analyze.DriftOptions) []*Panel {
 		if r.run.Day > p.day {
 			p.advance(r.run.Day)
 		}
-		p.changed = append(p.changed, &openRun{DriftRun: r.run})
+		p.runs[runKey{local, r.run.ID}] = &openRun{DriftRun: r.run}
+		p.changed = append(p.changed, p.runs[runKey{local, r.run.ID}])
+		p.history = append(p.history, r.run)
 	}
 	for _, p := range panels {
 		p.finish()
@@ -247,14 +252,13 @@ func screen(panels []*Panel) {
 		if byModel[name] == nil {
 			models = append(models, name)
 		}
-		least, statistics := 1.0, map[string]bool{}
+		least := 1.0
 		for i := range p.Alarms {
 			if a := &p.Alarms[i]; a.Kind == analyze.DriftConfirmed {
 				least = min(least, a.YearP)
 			}
-			statistics[p.Alarms[i].Statistic] = true
 		}
-		byModel[name] = append(byModel[name], math.Min(1, tests*float64(max(2, len(statistics)))*least))
+		byModel[name] = append(byModel[name], math.Min(1, tests*float64(p.Status.Statistics)*least))
 	}
 	merged := make([]float64, len(models))
 	for i, name := range models {
@@ -292,6 +296,51 @@ func blameSetup(panels []*Panel) {
 			}
 		}
 	}
+}
+
+// control finds the changes that came with a change of the setup of their panel, while the panels
+// whose setup did not change are quiet: then the setup made the change.
+func control(panels []*Panel) {
+	for _, p := range panels {
+		for i := range p.Alarms {
+			a := &p.Alarms[i]
+			if a.Kind != analyze.DriftConfirmed || a.Cause.Cause != analyze.CauseUnknown ||
+				!slices.ContainsFunc(a.Cause.Facts, func(f analyze.DriftFact) bool { return !f.Provider }) {
+				continue
+			}
+			controls, quiet := 0, true
+			for _, other := range panels {
+				if before, after, steady := other.around(a); other != p && steady {
+					if p, ok := analyze.ComparePeriods(before, after); ok {
+						controls++
+						quiet = quiet && p > analyze.DriftDeletionAlpha
+					}
+				}
+			}
+			if controls > 0 && quiet {
+				a.Cause.Cause = analyze.CauseSetup
+			}
+		}
+	}
+}
+
+// around returns the runs of the panel before and after the onset of an alarm of another panel, at
+// most as many days as that test used. steady reports whether their setup is the same.
+func (p *Panel) around(a *analyze.DriftAlarm) (before, after []analyze.DriftRun, steady bool) {
+	for _, r := range p.history {
+		switch {
+		case r.Day < a.Onset-analyze.DriftOld || r.Day > a.Day:
+		case r.Day < a.Onset:
+			before = append(before, r)
+		default:
+			after = append(after, r)
+		}
+	}
+	steady = len(before) > 0
+	for i := range after {
+		steady = steady && len(analyze.ChangedFacts(before[len(before)-1].Client, after[i].Client)) == 0
+	}
+	return before, after, steady
 }
 
 // simes merges p-values: the smallest of m p_(i) / i.

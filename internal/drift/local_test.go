@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -19,14 +20,16 @@ import (
 
 // fake is a model whose answers depend on the day.
 type fake struct {
-	provider string
-	calls    int
-	changed  bool
+	provider, config string
+	calls            int
+	changed          bool // with a change of the provider
+	other            bool // with a change of the setup
 }
 
 func (f *fake) Info() plumb.RunnerInfo {
 	return plumb.RunnerInfo{
 		ID: f.provider + ":m", Kind: plumb.RunnerModel, Agent: plumb.AgentInfo{Type: f.provider, Model: "m"},
+		Config: f.config,
 	}
 }
 
@@ -36,17 +39,21 @@ func (f *fake) Run(context.Context, plumb.Request) (*plumb.SessionReport, error)
 	if f.changed {
 		text, model = fmt.Sprintf("no, sorry: %d", f.calls%3), "m-2"
 	}
+	if f.other {
+		text = fmt.Sprintf("no, sorry: %d", f.calls%3)
+	}
 	return &plumb.SessionReport{FinalOutput: text, Model: model}, nil
 }
 
 // TestLocal checks the panels of local runs: a model that changes, one that does not, one that was
-// asked on few days, and a run that cannot be read.
+// asked on few days, one whose setup changes, and a run that cannot be read.
 func TestLocal(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	const days, change = 40, 25
+	const days, change, setup = 40, 30, 17
 	synctest.Test(t, func(t *testing.T) {
 		moving, steady, rare := &fake{provider: "a"}, &fake{provider: "b"}, &fake{provider: "c"}
+		own := &fake{provider: "d", config: "1"}
 		suite := &plumb.Suite{Name: "s", Hash: "h"}
 		for i := range 4 {
 			suite.Cases = append(suite.Cases, plumb.Case{
@@ -56,7 +63,10 @@ func TestLocal(t *testing.T) {
 		}
 		for day := range days {
 			moving.changed = day >= change
-			o := run.Options{Suite: suite, Runners: []plumb.Runner{moving, steady}}
+			if own.other = day >= setup; own.other {
+				own.config = "2"
+			}
+			o := run.Options{Suite: suite, Runners: []plumb.Runner{moving, steady, own}}
 			if day < 5 {
 				o.Runners = append(o.Runners, rare)
 			}
@@ -89,10 +99,10 @@ func TestLocal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(panels) != 3 || strings.Join(damaged, " ") != "zz" {
+	if len(panels) != 4 || strings.Join(damaged, " ") != "zz" {
 		t.Fatalf("%d panels, damaged %v", len(panels), damaged)
 	}
-	a, b, c := panels[0], panels[1], panels[2]
+	a, b, d, c := panels[0], panels[1], panels[2], panels[3]
 	if !a.Changed() || a.Name != "a:m, s" || !a.Tested {
 		t.Errorf("%q: %+v", a.Name, a.Alarms)
 	}
@@ -104,6 +114,11 @@ func TestLocal(t *testing.T) {
 	}
 	if b.Changed() || !b.Tested || b.Status.State != analyze.StateStable {
 		t.Errorf("%s: %+v, %+v", b.Name, b.Alarms, b.Status)
+	}
+	if events := d.Events(); !slices.ContainsFunc(events, func(e drift.Event) bool {
+		return e.Alarm.Kind == analyze.DriftConfirmed && e.Alarm.Cause.Cause == analyze.CauseSetup
+	}) {
+		t.Errorf("%s: events %+v, want the cause %q: the other panels are quiet", d.Name, events, analyze.CauseSetup)
 	}
 	if c.Tested || c.Changed() {
 		t.Errorf("%s: %+v", c.Name, c.Status)

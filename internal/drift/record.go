@@ -30,13 +30,13 @@ type Record struct {
 	Answer    analyze.DriftAnswer
 }
 
-// dayZero is day 0.
-func dayZero() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
+// dayZero is the start of day 0, 2026-01-01, in seconds since 1970-01-01.
+const dayZero = 1_767_225_600
 
 // DayOf returns the number of UTC days since 2026-01-01.
 func DayOf(t time.Time) int {
 	const seconds = 24 * 60 * 60
-	s := t.Unix() - dayZero().Unix()
+	s := t.Unix() - dayZero
 	day := s / seconds
 	if s%seconds < 0 {
 		day--
@@ -45,7 +45,7 @@ func DayOf(t time.Time) int {
 }
 
 // Date returns the start of a day.
-func Date(day int) time.Time { return dayZero().AddDate(0, 0, day) }
+func Date(day int) time.Time { return time.Unix(dayZero, 0).UTC().AddDate(0, 0, day) }
 
 // Read calls yield with each record of a file. An error names the file and the line.
 func Read(file string, in io.Reader, yield func(*Record) error) error {

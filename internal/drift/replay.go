@@ -12,6 +12,7 @@ import (
 type Replay struct {
 	options analyze.DriftOptions
 	names   map[string]*Stream
+	latest  *Stream // that of the latest record; the next record is usually of the same one
 	// Streams are in order of their first record.
 	Streams []*Stream
 }
@@ -24,14 +25,20 @@ type Stream struct {
 	// possible on some day.
 	Status   analyze.DriftStatus
 	Tested   bool
-	own      bool
 	possible bool
 	panel    *analyze.DriftPanel
 	day      int
 	runs     map[runKey]*openRun
+	latest   *openRun   // that of the latest record
 	changed  []*openRun // since the last evaluation, in order
 	capped   map[capKey]bool
 	lastDrop int
+	states   []state
+	// alarmDay is the day of the first alarm of the latest change. uncompared means that the change is
+	// not compared with the earlier states yet. returns has the results, by alarm day.
+	alarmDay   int
+	uncompared bool
+	returns    map[int]Return
 }
 
 type runKey struct{ submitter, run string }
@@ -54,8 +61,8 @@ func NewReplay(o analyze.DriftOptions) *Replay {
 
 func newStream(name string, day int, o analyze.DriftOptions) *Stream {
 	return &Stream{
-		Name: name, own: o.Own, panel: analyze.NewDriftPanel(o), day: day, lastDrop: day,
-		runs: map[runKey]*openRun{}, capped: map[capKey]bool{},
+		Name: name, panel: analyze.NewDriftPanel(o), day: day, lastDrop: day,
+		runs: map[runKey]*openRun{}, capped: map[capKey]bool{}, returns: map[int]Return{},
 	}
 }
 
@@ -66,11 +73,10 @@ const keep = 62
 // day before the latest one.
 func (r *Replay) Add(rec *Record) error {
 	day := DayOf(rec.Time)
-	s := r.names[rec.Stream]
-	if s == nil {
-		s = newStream(rec.Stream, day, r.options)
-		r.names[rec.Stream] = s
-		r.Streams = append(r.Streams, s)
+	s := r.latest
+	if s == nil || s.Name != rec.Stream {
+		s = r.stream(rec.Stream, day)
+		r.latest = s
 	}
 	if day < s.day-1 {
 		return plumb.WithHint(
@@ -86,19 +92,23 @@ func (r *Replay) Add(rec *Record) error {
 	return nil
 }
 
-// add adds a record to its run. At most one run of each submitter counts on a day, the first one:
-// many runs do not give a submitter more weight.
+// stream returns the stream with a name.
+func (r *Replay) stream(name string, day int) *Stream {
+	s := r.names[name]
+	if s == nil {
+		s = newStream(name, day, r.options)
+		r.names[name] = s
+		r.Streams = append(r.Streams, s)
+	}
+	return s
+}
+
+// add adds a record to its run.
 func (s *Stream) add(rec *Record, day int) {
-	key := runKey{rec.Submitter, rec.Run}
-	run := s.runs[key]
-	if run == nil {
-		run = &openRun{DriftRun: analyze.DriftRun{ID: rec.Run, Submitter: rec.Submitter, Day: day}}
-		s.runs[key] = run
-		if !s.own {
-			limit := capKey{rec.Submitter, day}
-			run.excluded = s.capped[limit]
-			s.capped[limit] = true
-		}
+	run := s.latest
+	if run == nil || run.ID != rec.Run || run.Submitter != rec.Submitter {
+		run = s.run(rec, day)
+		s.latest = run
 	}
 	if run.excluded {
 		return
@@ -108,6 +118,25 @@ func (s *Stream) add(rec *Record, day int) {
 		run.changed = true
 		s.changed = append(s.changed, run)
 	}
+}
+
+// run returns the run of a record. At most one run of each submitter counts on a day, the first one:
+// many runs do not give a submitter more weight.
+func (s *Stream) run(rec *Record, day int) *openRun {
+	key := runKey{rec.Submitter, rec.Run}
+	run := s.runs[key]
+	if run != nil {
+		return run
+	}
+	run = &openRun{DriftRun: analyze.DriftRun{ID: rec.Run, Submitter: rec.Submitter, Day: day}}
+	s.runs[key] = run
+	limit := capKey{rec.Submitter, day}
+	run.excluded = s.capped[limit]
+	s.capped[limit] = true
+	if s.latest != nil && !run.excluded { // runs usually have the same number of answers
+		run.Answers = make([]analyze.DriftAnswer, 0, len(s.latest.Answers))
+	}
+	return run
 }
 
 // advance evaluates the days before a day.
@@ -143,6 +172,7 @@ func (s *Stream) evaluate() {
 	}
 	s.changed = s.changed[:0]
 	s.Alarms = append(s.Alarms, s.panel.Evaluate(s.day)...)
+	s.observe()
 	s.Tested = s.Tested || s.panel.Tested()
 }
 

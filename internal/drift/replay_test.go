@@ -3,6 +3,7 @@ package drift_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -163,6 +164,48 @@ func TestCap(t *testing.T) {
 	}
 	if got, want := asJSON(t, alarmsOf(t, more)), asJSON(t, alarmsOf(t, records)); got != want || want == "" {
 		t.Errorf("with more runs\n%swant\n%s", got, want)
+	}
+}
+
+// TestBack checks that a change back to an earlier state names this state, and that a change to a new
+// one does not.
+func TestBack(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		last int // the state after the second change
+		back bool
+	}{"back": {0, true}, "on": {2, false}} {
+		r := drift.NewReplay(analyze.DriftOptions{})
+		random := rand.New(rand.NewPCG(9, 9))
+		for day := range 72 {
+			state := []int{0, 1, test.last}[day/30]
+			for s := range 5 {
+				for p := range 6 {
+					rec := drift.Record{
+						Time: drift.Date(day), Stream: "s", Run: fmt.Sprint(day), Submitter: fmt.Sprint(s),
+						Answer: analyze.DriftAnswer{
+							Prompt: fmt.Sprint(p), HasText: true, Text: fmt.Sprint("answer ", 2*state+random.IntN(3)), Score: 1,
+						},
+					}
+					if err := r.Add(&rec); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		r.Finish()
+		var changes []drift.Event
+		for _, e := range r.Streams[0].Events() {
+			if e.Alarm.Kind == analyze.DriftConfirmed {
+				changes = append(changes, e)
+			}
+		}
+		if len(changes) != 2 || changes[0].Back != nil || (changes[1].Back != nil) != test.back {
+			t.Fatalf("%s: changes %+v", name, changes)
+		}
+		if b := changes[1].Back; b != nil && (b.Before != changes[0].Onset || b.P <= analyze.DriftDeletionAlpha) {
+			t.Errorf("%s: %+v, want the state before day %d", name, b, changes[0].Onset)
+		}
 	}
 }
 

@@ -1,0 +1,44 @@
+package analyze
+
+// ComparePeriods compares the runs of two periods of a panel, wherever they lie in time, with the
+// day-level tests of all statistics. p is the smallest p-value. ok is false if no test is possible,
+// as with fewer than 10 days of data before or fewer than 3 after. The periods have at most 30 days
+// each.
+func ComparePeriods(before, after []DriftRun) (p float64, ok bool) {
+	if len(before) == 0 || len(after) == 0 {
+		return 0, false
+	}
+	first, end := days(before)
+	onset, last := days(after)
+	shift := onset - 1 - end // the first period ends on the day before the second one
+	panel := NewDriftPanel(DriftOptions{})
+	for _, r := range before {
+		r.ID, r.Day = "before\x00"+r.ID, r.Day+shift
+		panel.Add(r)
+	}
+	for _, r := range after {
+		panel.Add(r)
+	}
+	spans := panel.newSpans(last)
+	p = 1
+	window := driftWindow{day: last, length: last - onset + 1, epoch: first + shift}
+	for _, statistic := range driftStatistics() {
+		span := spans.of(window.epoch, statistic)
+		if span == nil {
+			continue
+		}
+		if test := span.test(window, statistic); test != nil {
+			p, ok = min(p, test.pooled().p), true
+		}
+	}
+	return p, ok
+}
+
+// days returns the first and the last day of runs.
+func days(runs []DriftRun) (first, last int) {
+	first, last = runs[0].Day, runs[0].Day
+	for i := range runs {
+		first, last = min(first, runs[i].Day), max(last, runs[i].Day)
+	}
+	return first, last
+}
