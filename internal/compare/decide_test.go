@@ -73,12 +73,12 @@ func decideOptions(t *testing.T, d *run.Dir, r *decideRunner, q *compare.Questio
 			q.Baseline = append(q.Baseline, compare.BaselineResults{Case: s.Cases[i].ID, Results: string(results)})
 		}
 	}
-	sampler, err := q.Sampler("RUN", len(s.Cases))
+	deciding, err := q.Deciding("RUN", len(s.Cases))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return run.Options{
-		Dir: d, Suite: s, Runners: []plumb.Runner{r}, Sampler: sampler,
+		Dir: d, Suite: s, Runners: []plumb.Runner{r}, Sampler: deciding.Candidate(),
 		Settings: run.Settings{Repeat: q.Repeat, Parallel: 3, MaxCostUSD: 1000, AllowUnmetered: true},
 	}
 }

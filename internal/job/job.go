@@ -63,6 +63,8 @@ type Job struct {
 	dir *run.Dir
 	// root is the directory in which a new run is made; "" means that of the project's runs.
 	root string
+	// companion makes the repetitions that the baseline of a question lacks; nil if none are made.
+	companion *Job
 	// closers end the code of suites.
 	closers []func() error
 }
@@ -77,6 +79,9 @@ func (j *Job) Close() {
 	}
 	for _, c := range j.closers {
 		_ = c() // no result depends on it
+	}
+	if j.companion != nil {
+		j.companion.Close()
 	}
 }
 

@@ -122,25 +122,36 @@ func (t *takeover) runner(planned *compare.Side, i int) int {
 		t.note("run %s has no runner %s: its cases are measured", t.from.ID, id)
 		return -1
 	}
-	differ := compare.Obstacles(t.from, planned, n, i)
-	if t.job.runners[i].Info().Kind == plumb.RunnerAgent {
-		was, is := t.from.AgentVersion(n), t.agentVersion(i)
+	differ := t.job.differences(t.from, planned, n, i)
+	if len(differ) == 0 {
+		return n
+	}
+	t.note("nothing is taken over from run %s for %s: %s", t.from.ID, id, differenceWords(differ))
+	return -1
+}
+
+// differences returns what differs between the runner at index n of an earlier run and the runner at
+// index i of the job, which is planned.
+func (j *Job) differences(from, planned *compare.Side, n, i int) []compare.Difference {
+	differ := compare.Obstacles(from, planned, n, i)
+	if j.runners[i].Info().Kind == plumb.RunnerAgent {
+		was, is := from.AgentVersion(n), j.agentVersion(i)
 		if was == "" || was != is {
 			differ = append(differ, compare.Difference{
 				Kind: compare.VaryAgentVersion, Name: "agent version", Base: orUnknown(was), Cand: orUnknown(is),
 			})
 		}
 	}
-	if len(differ) == 0 {
-		return n
-	}
+	return differ
+}
+
+func differenceWords(differ []compare.Difference) string {
 	words := make([]string, len(differ))
 	for k, d := range differ {
 		d.Runner = ""
 		words[k] = d.String()
 	}
-	t.note("nothing is taken over from run %s for %s: %s", t.from.ID, id, strings.Join(words, "; "))
-	return -1
+	return strings.Join(words, "; ")
 }
 
 func orUnknown(version string) string {
@@ -151,8 +162,8 @@ func orUnknown(version string) string {
 }
 
 // agentVersion returns the present version of the agent of a runner, or "".
-func (t *takeover) agentVersion(i int) string {
-	r, ok := t.job.runners[i].(interface {
+func (j *Job) agentVersion(i int) string {
+	r, ok := j.runners[i].(interface {
 		Version(ctx context.Context) string
 	})
 	if !ok {
