@@ -41,6 +41,9 @@ type Decision struct {
 	// those that were made.
 	Fresh     string `json:"fresh,omitempty" redact:"-"`
 	FreshMade int    `json:"freshMade,omitempty"`
+	// FreshCostUSD is their cost, with that of judging them, when the run has ended; nil if it is not
+	// known.
+	FreshCostUSD *float64 `json:"freshCostUsd,omitempty"`
 	// Suspects are the cases whose failures are rare for what the baseline showed of them. If one of
 	// them is broken, Conclusion is worse, and Whole is the conclusion about the suite as a whole.
 	Suspects []Suspect `json:"suspects,omitempty"`

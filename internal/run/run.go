@@ -536,6 +536,9 @@ func (e *engine) finishRun(began time.Time, broken bool) (err error) {
 		}
 		green = e.state.Totals.OK() == e.state.Totals.Planned
 		ended.Decision = e.Sampler.Decision(true)
+		if c := e.companion; c != nil && c.state.Totals.Unpriced == 0 {
+			ended.Decision.FreshCostUSD = new(c.state.Totals.CostUSD)
+		}
 		if e.Sampler.Ended() {
 			e.stop = plumb.StopDecided
 		}
