@@ -86,16 +86,19 @@ func (q *samples) draw() *task {
 	if !ok {
 		return nil
 	}
-	x := q.executions[i]
-	if x == nil {
-		x = &execution{index: i, c: &q.e.Suite.Cases[i], info: q.e.Runners[0].Info()}
-		q.executions[i] = x
-	}
+	x := q.execution(i)
 	x.repetitions = append(x.repetitions, nil)
 	t := &task{execution: x, repetition: len(x.repetitions)}
 	t.sessions = q.known[i][t.repetition]
 	delete(q.known[i], t.repetition)
 	return t
+}
+
+func (q *samples) execution(i int) *execution {
+	if q.executions[i] == nil {
+		q.executions[i] = &execution{index: i, c: &q.e.Suite.Cases[i], info: q.e.Runners[0].Info()}
+	}
+	return q.executions[i]
 }
 
 // reveal stores the sessions of a repetition that is done.
@@ -190,9 +193,16 @@ func (q *samples) record(x *execution) (<-chan struct{}, error) {
 }
 
 // finish records the repetitions whose result an earlier process did not record, because it was
-// killed. It returns the number of executions without a result. No worker may be running.
+// killed. Among them are those that were in flight at the decision, which nothing draws again. It returns the number of executions without a result. No worker may be running.
 func (q *samples) finish() (remaining int, err error) {
 	q.e.log.drain() // so that the state is complete
+	for i, left := range q.known {
+		for _, n := range slices.Sorted(maps.Keys(left)) {
+			if x := q.execution(i); q.e.settled(left[n]) {
+				x.repetitions = append(x.repetitions, left[n])
+			}
+		}
+	}
 	for i, x := range q.executions {
 		made := 0
 		if x != nil {
