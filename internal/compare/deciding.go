@@ -400,4 +400,6 @@ func (s *Deciding) tested() (out []plumb.Suspect) {
 	return out
 }
 
-func (n Count) passed() plumb.PassCount { return plumb.PassCount{Passed: n.Passed, Measured: n.Measured} }
+func (n Count) passed() plumb.PassCount {
+	return plumb.PassCount{Passed: n.Passed, Measured: n.Measured}
+}

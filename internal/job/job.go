@@ -63,6 +63,8 @@ type Job struct {
 	dir *run.Dir
 	// root is the directory in which a new run is made; "" means that of the project's runs.
 	root string
+	// taken is what the run takes over from an earlier one; nil for nothing.
+	taken *takeover
 	// companion makes the repetitions that the baseline of a question lacks; nil if none are made.
 	companion *Job
 	// closers end the code of suites.
@@ -268,7 +270,7 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 	if err := j.checkBudget(); err != nil {
 		return nil, err
 	}
-	if s.BaselineFrom != "" && !planning {
+	if s.BaselineFrom != "" {
 		if err := j.takeFrom(s.BaselineFrom); err != nil {
 			return nil, err
 		}

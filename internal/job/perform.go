@@ -57,6 +57,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	if !resumed { // an earlier version may have written the log of a resumed run
 		display.Fresh, display.Temp = true, dir.Path
 	}
+	display.Lifts = func() []report.Lift { return j.reportedLifts(dir.Path) }
 	if j.Spec.Decide != nil {
 		display.Temp = "" // a finished case can get more repetitions, so it cannot be rendered yet
 	}
@@ -65,7 +66,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 		return nil, err
 	}
 	results := report.NewResults(report.Options{
-		Sessions: index.Sessions, Temp: display.Temp, Calibrations: display.Calibrations,
+		Sessions: index.Sessions, Temp: display.Temp, Calibrations: display.Calibrations, Lifts: display.Lifts,
 	})
 	defer func() { err = errors.Join(err, results.Close()) }()
 	var notWritten error

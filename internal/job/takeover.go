@@ -27,6 +27,7 @@ type takeover struct {
 	index   *run.Index
 	runners []int // by runner of the job: the index in the earlier run, or -1
 	cases   map[string]bool
+	at      map[string]int // by case: the index in the earlier run
 }
 
 // takeFrom lets the run take over the repetitions of the earlier run at path that are measured, and
@@ -46,7 +47,7 @@ func (j *Job) takeFrom(path string) error {
 		return plumb.WithHint(fmt.Errorf("--baseline-from %s is not a run, and has no sessions", path),
 			"name a run; list the runs with: plumb runs")
 	}
-	t := &takeover{job: j, from: from, cases: map[string]bool{}}
+	t := &takeover{job: j, from: from, cases: map[string]bool{}, at: map[string]int{}}
 	planned := j.plannedSide()
 	for i := range j.runners {
 		t.runners = append(t.runners, t.runner(planned, i))
@@ -68,30 +69,30 @@ func (j *Job) takeFrom(path string) error {
 			Hint: "leave --baseline-from out to measure all of them",
 		})
 	}
-	j.options.Take = t.take
+	j.options.Take, j.taken = t.take, t
 	t.note("taken over from run %s: %d repetitions", from.ID, t.count())
 	return nil
 }
 
 // count returns the number of repetitions that are taken over.
-func (t *takeover) count() int {
-	planned := map[string]int{}
+func (t *takeover) count() (n int) {
 	for i := range t.job.Suite.Cases {
-		if c := &t.job.Suite.Cases[i]; t.cases[c.ID] {
-			planned[c.ID] = t.planned(c)
+		for r := range t.runners {
+			n += t.reused(&t.job.Suite.Cases[i], r)
 		}
 	}
-	n := 0
-	for c := range t.from.Cases {
-		for _, r := range t.runners {
-			if r < 0 {
-				continue
-			}
-			for _, s := range t.from.At(c, r) {
-				if s.Measured() && int(s.Repetition) <= planned[t.from.Cases[c].ID] {
-					n++
-				}
-			}
+	return n
+}
+
+// reused returns the number of repetitions of a case on the runner at the given index that are taken
+// over. A nil takeover takes over none.
+func (t *takeover) reused(c *plumb.Case, runner int) (n int) {
+	if t == nil || t.runners[runner] < 0 || !t.cases[c.ID] {
+		return 0
+	}
+	for _, s := range t.from.At(t.at[c.ID], t.runners[runner]) {
+		if s.Measured() && int(s.Repetition) <= t.planned(c) {
+			n++
 		}
 	}
 	return n
@@ -177,6 +178,7 @@ func (t *takeover) compareCases() {
 	known := map[string]*compare.Case{}
 	for i := range t.from.Cases {
 		known[t.from.Cases[i].ID] = &t.from.Cases[i]
+		t.at[t.from.Cases[i].ID] = i
 	}
 	var changed, added []string
 	for i := range t.job.Suite.Cases {
