@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -124,6 +125,11 @@ func (c *planCmd) showDetection(pl *job.DetectPlan) error {
 		for _, v := range r.Variations {
 			fmt.Fprintf(c.Stdout, "  %s: %s.\n", pl.Detect, neededWords(v, pl.Cases))
 		}
+		if a := r.Allocation; a != nil {
+			fmt.Fprintf(c.Stdout, "  %s a side detect %s in place of %s if cases that vary more get more (repeat in the "+
+				"case): %s.\n", plural(a.Sessions, "session"), detectable(pl.Detect.Metric, &a.Detectable),
+				detectable(pl.Detect.Metric, &a.Even), c.clean(allocationWords(a, pl.Cases)))
+		}
 	}
 	fmt.Fprintln(c.Stdout, "\n  Sessions, tokens, cost and time are those of one side. A comparison needs both, "+
 		"unless one exists. Nothing was spent.")
@@ -131,6 +137,22 @@ func (c *planCmd) showDetection(pl *job.DetectPlan) error {
 		fmt.Fprintf(c.Stdout, "  Tokens, cost and time are estimates (plumb run --plan), with prices of %s.\n", pl.PricesDate)
 	}
 	return nil
+}
+
+// allocationWords lists the repetitions of the cases that get more than one.
+func allocationWords(a *job.Allocation, cases int) string {
+	const most = 8
+	var words []string
+	for _, x := range a.Cases[:min(most, len(a.Cases))] {
+		words = append(words, fmt.Sprintf("%s %d", x.Case, x.Repeats))
+	}
+	if more := len(a.Cases) - most; more > 0 {
+		words = append(words, fmt.Sprintf("%d more in --json", more))
+	}
+	if rest := cases - len(a.Cases); rest > 0 {
+		words = append(words, fmt.Sprintf("the other %d once", rest))
+	}
+	return strings.Join(words, ", ")
 }
 
 // detectable renders the smallest difference that can be found.
