@@ -123,8 +123,9 @@ type CaseRepeats struct {
 // allocated is the mean number of repetitions that an allocation spends.
 const allocated = 5
 
-// allocate returns an allocation for the selected cases; nil if it has no advantage. A case without
-// history has the mean variance.
+// allocate returns an allocation for the selected cases; nil if it has no advantage. The mean variance
+// counts as one more repetition of each case: one that passed 3 of 3 times can still vary. A case
+// without history has the mean variance.
 func (j *Job) allocate(h *history) *Allocation {
 	v, ok := h.variance()
 	if !ok || v.Steady {
@@ -134,7 +135,7 @@ func (j *Job) allocate(h *history) *Allocation {
 	for i := range j.Suite.Cases {
 		variances[i] = v.Variance
 		if w, known := h.rates[j.Suite.Cases[i].Hash]; known {
-			variances[i] = w.mean
+			variances[i] = (w.mean*w.weight + v.Variance) / (w.weight + 1)
 		}
 		mean += variances[i] / float64(len(variances))
 	}
