@@ -37,6 +37,39 @@ type Decision struct {
 	Evidence []EvidenceFor `json:"evidence"`
 	// Exhausted counts cases without another result of the baseline.
 	Exhausted int `json:"exhausted,omitempty"`
+	// Fresh is the id of the run with the repetitions that the baseline lacked, and FreshMade counts
+	// those that were made.
+	Fresh     string `json:"fresh,omitempty" redact:"-"`
+	FreshMade int    `json:"freshMade,omitempty"`
+	// FreshCostUSD is their cost, with that of judging them, when the run has ended; nil if it is not
+	// known.
+	FreshCostUSD *float64 `json:"freshCostUsd,omitempty"`
+	// Suspects are the cases whose failures are rare for what the baseline showed of them. If one of
+	// them is broken, Conclusion is worse, and Whole is the conclusion about the suite as a whole.
+	Suspects []Suspect `json:"suspects,omitempty"`
+	Whole    string    `json:"whole,omitempty" redact:"-"`
+}
+
+// Suspect is a case that fails more often than chance explains, if one looks at it alone.
+type Suspect struct {
+	Case string `json:"case" redact:"-"`
+	// Baseline and Candidate are the counts that made the case suspect.
+	Baseline  PassCount `json:"baseline"`
+	Candidate PassCount `json:"candidate"`
+	// FreshBaseline and FreshCandidate count fresh repetitions, which decide whether the case is
+	// broken. FreshBaseline is empty if the results of the baseline are enough.
+	FreshBaseline  PassCount `json:"freshBaseline,omitzero"`
+	FreshCandidate PassCount `json:"freshCandidate,omitzero"`
+	// P is the p-value of the fresh repetitions, adjusted for the number of suspects; nil if they
+	// could not be made.
+	P      *float64 `json:"p,omitempty"`
+	Broken bool     `json:"broken,omitempty"`
+}
+
+// PassCount counts the measured repetitions of a case, and those that passed.
+type PassCount struct {
+	Passed   int `json:"passed"`
+	Measured int `json:"measured"`
 }
 
 // EvidenceFor is the evidence for one conclusion.

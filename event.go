@@ -253,6 +253,8 @@ const (
 	StopUnmetered StopReason = "unmetered"
 	// StopDecided means that the question of the run was decided before each case had a result.
 	StopDecided StopReason = "decided"
+	// StopBaseline means that the repetitions of the baseline that a question needs cannot be made.
+	StopBaseline StopReason = "baseline"
 )
 
 // RunEnd describes how one process left the run.

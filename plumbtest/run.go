@@ -78,6 +78,11 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	if err := workspaces(t, &o); err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
 	}
+	// The runners are Go values, so their part stays unknown, as does the content of a template.
+	o.Info.Setup = &plumb.Setup{Scoring: plumb.ScoringVersion, TimeoutMs: run.DefaultTimeout.Milliseconds()}
+	if o.Workspaces.Config.TemplateDir != "" {
+		o.Info.Setup.Template = "unknown"
+	}
 	state, err := run.Suite(t.Context(), o)
 	if err := errors.Join(err, reports.close()); err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)

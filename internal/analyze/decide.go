@@ -365,3 +365,11 @@ func (d *Decider) Counts(i int) (pairs, base, cand int) {
 	t := &d.cases[i]
 	return int(t.pairs), int(t.base), int(t.cand)
 }
+
+// Counted returns the number of draws of case i that count, measured or not.
+func (d *Decider) Counted(i int) int { return int(d.cases[i].resolved) }
+
+// Over reports whether the question is decided, or no result is missing and no draw is allowed.
+func (d *Decider) Over() bool {
+	return d.decision != Undecided || d.revealed == d.drawn && (d.drawn >= d.q.Draws || d.left == 0)
+}

@@ -52,7 +52,9 @@ With a RUN that has repetitions (the same as for plumb resume), the command read
 }
 
 func (c *aaCmd) run(ctx context.Context, cmd *cobra.Command, ref string) error {
-	if path := c.env().Path(ref); exists(path) && !exists(filepath.Join(path, run.SpecFile)) || isPublished(ref) {
+	path := c.env().Path(ref)
+	file := exists(path) && !exists(filepath.Join(path, run.SpecFile)) || filepath.Ext(ref) != "" && !exists(path)
+	if file || isPublished(ref) {
 		return c.measure(ctx, cmd, ref)
 	}
 	p, path, err := c.findRun(ctx, c.projectFlags(), ref)

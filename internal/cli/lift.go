@@ -12,7 +12,7 @@ import (
 // showLifts prints what was found with --ablate.
 func (a *app) showLifts(j *job.Job, result *job.Result, flags string) error {
 	if a.json {
-		return nil // the document of the run has the results of both runners
+		return nil // the document of the run has them
 	}
 	lifts, err := j.Lifts(result.Dir)
 	if err != nil {

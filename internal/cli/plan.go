@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -124,6 +125,11 @@ func (c *planCmd) showDetection(pl *job.DetectPlan) error {
 		for _, v := range r.Variations {
 			fmt.Fprintf(c.Stdout, "  %s: %s.\n", pl.Detect, neededWords(v, pl.Cases))
 		}
+		if a := r.Allocation; a != nil {
+			fmt.Fprintf(c.Stdout, "  %s a side detect %s in place of %s if cases that vary more get more (repeat in the "+
+				"case): %s.\n", plural(a.Sessions, "session"), detectable(pl.Detect.Metric, &a.Detectable),
+				detectable(pl.Detect.Metric, &a.Even), c.clean(allocationWords(a, pl.Cases)))
+		}
 	}
 	fmt.Fprintln(c.Stdout, "\n  Sessions, tokens, cost and time are those of one side. A comparison needs both, "+
 		"unless one exists. Nothing was spent.")
@@ -131,6 +137,22 @@ func (c *planCmd) showDetection(pl *job.DetectPlan) error {
 		fmt.Fprintf(c.Stdout, "  Tokens, cost and time are estimates (plumb run --plan), with prices of %s.\n", pl.PricesDate)
 	}
 	return nil
+}
+
+// allocationWords lists the repetitions of the cases that get more than one.
+func allocationWords(a *job.Allocation, cases int) string {
+	const most = 8
+	var words []string
+	for _, x := range a.Cases[:min(most, len(a.Cases))] {
+		words = append(words, fmt.Sprintf("%s %d", x.Case, x.Repeats))
+	}
+	if more := len(a.Cases) - most; more > 0 {
+		words = append(words, fmt.Sprintf("%d more in --json", more))
+	}
+	if rest := cases - len(a.Cases); rest > 0 {
+		words = append(words, fmt.Sprintf("the other %d once", rest))
+	}
+	return strings.Join(words, ", ")
 }
 
 // detectable renders the smallest difference that can be found.
@@ -189,8 +211,12 @@ func (a *app) showPlans(jobs []*job.Job) error {
 		if pl.AtMost {
 			sessions = "at most " + sessions
 		}
+		runners := slices.DeleteFunc(slices.Clone(pl.Runners), func(r job.PlanRunner) bool { return r.Baseline })
 		fmt.Fprintf(a.Stdout, "  %d of %s on %s: %s, %s, %d at a time\n", pl.Cases, plural(pl.SuiteCases, "case"),
-			plural(len(pl.Runners), "runner"), sessions, pl.Schedule, pl.Parallel)
+			plural(len(runners), "runner"), sessions, pl.Schedule, pl.Parallel)
+		if pl.Reused > 0 {
+			fmt.Fprintf(a.Stdout, "  %s taken over from the run of --baseline-from\n", plural(pl.Reused, "repetition"))
+		}
 		if pl.JudgeRequests > 0 {
 			fmt.Fprintf(a.Stdout, "  %s from the judge: %s\n", plural(pl.JudgeRequests, "answer"), pl.Judge)
 		}
@@ -201,6 +227,10 @@ func (a *app) showPlans(jobs []*job.Job) error {
 		w := report.NewColumns(a.Stdout)
 		fmt.Fprintln(w, "  RUNNER\tSESSIONS\tTOKENS IN\tTOKENS OUT\tCOST\tLATENCY")
 		for _, r := range pl.Runners {
+			name := r.Runner
+			if r.Baseline {
+				name += " (of the baseline)"
+			}
 			latency := fmt.Sprintf("%.1f s", float64(r.LatencyMs)/1000)
 			if !r.LatencyKnown {
 				latency += " (assumed)"
@@ -209,7 +239,7 @@ func (a *app) showPlans(jobs []*job.Job) error {
 			if r.TokensUnknown {
 				input, output, latency = "unknown", "unknown", "unknown"
 			}
-			fmt.Fprintf(w, "  %s\t%d\t%s\t%s\t%s\t%s\n", r.Runner, r.Sessions, input, output, dollars(r.CostUSD),
+			fmt.Fprintf(w, "  %s\t%d\t%s\t%s\t%s\t%s\n", name, r.Sessions, input, output, dollars(r.CostUSD),
 				latency)
 		}
 		if err := w.Flush(); err != nil {

@@ -197,20 +197,31 @@ func (a *analysis) cases() Cases {
 	return out
 }
 
-// confirm decides the suspects that were repeated: with Holm over them at half of alpha, a rejected
-// one is broken. The others stay suspects, except those whose fresh repetitions are as good as the
-// baseline.
+// confirm decides the suspects that were repeated. The others stay suspects.
 func (a *analysis) confirm(suspects []CaseResult) (broken, left []CaseResult) {
+	confirm(suspects, func(c *CaseResult) Fresh { return a.o.Confirmed[CaseKey{c.Case, c.Runner}] })
+	for _, c := range suspects {
+		if c.Confirmation.broken(a.o.Alpha) {
+			broken = append(broken, c)
+		} else {
+			left = append(left, c)
+		}
+	}
+	return broken, left
+}
+
+// confirm sets the confirmation of the suspects that have enough fresh repetitions, with Holm over
+// them.
+func confirm(suspects []CaseResult, freshOf func(*CaseResult) Fresh) {
 	var repeated []*CaseResult
 	var ps []float64
 	for i := range suspects {
 		c := &suspects[i]
-		fresh, ok := a.o.Confirmed[CaseKey{c.Case, c.Runner}]
-		if !ok || fresh.Candidate.Measured == 0 || NeedsBaseline(c) && fresh.Baseline.Measured == 0 {
+		fresh, history := freshOf(c), !NeedsBaseline(c)
+		if fresh.Candidate.Measured == 0 || !history && fresh.Baseline.Measured == 0 {
 			continue
 		}
 		against := fresh.Baseline
-		history := !NeedsBaseline(c)
 		if history {
 			against = c.Baseline
 		}
@@ -224,15 +235,11 @@ func (a *analysis) confirm(suspects []CaseResult) (broken, left []CaseResult) {
 	for i, adjusted := range analyze.Holm(ps) {
 		repeated[i].Confirmation.AdjustedP = Number(adjusted)
 	}
-	for _, c := range suspects {
-		if c.Confirmation != nil && float64(c.Confirmation.AdjustedP) <= a.o.Alpha/2 {
-			broken = append(broken, c)
-		} else {
-			left = append(left, c)
-		}
-	}
-	return broken, left
 }
+
+// broken reports whether a suspect is broken, at half of alpha: its fresh repetitions are worse than
+// those of the baseline.
+func (c *Confirmation) broken(alpha float64) bool { return c != nil && float64(c.AdjustedP) <= alpha/2 }
 
 // sortCases sorts cases by p, the smallest first, then by the size of the change, then by name.
 func sortCases(list []CaseResult) {

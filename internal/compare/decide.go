@@ -1,14 +1,12 @@
 package compare
 
 import (
-	"crypto/sha256"
-	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
-	"github.com/plumb-eval/plumb/internal/run"
 )
 
 // The defaults of a run until a decision.
@@ -35,21 +33,28 @@ type Question struct {
 	BaselineRun string `json:"baselineRun,omitempty" redact:"-"`
 	// Baseline has the measured results of each case, in suite order; empty without a baseline.
 	Baseline []BaselineResults `json:"baseline,omitempty"`
+	// Fresh is the id of the run with the repetitions of the baseline that Baseline lacks; "" if none
+	// can be made.
+	Fresh string `json:"fresh,omitempty" redact:"-"`
 }
 
 // BaselineResults are the measured repetitions of one case of the baseline, in their order: a "p"
 // for each one that passed and an "f" for each one that failed.
 type BaselineResults struct {
-	Case    string `json:"case" redact:"-"`
-	Results string `json:"results" redact:"-"`
+	Case string `json:"case" redact:"-"`
+	// BaseCase is the id of the case in the baseline, if it is another one.
+	BaseCase string `json:"baseCase,omitempty" redact:"-"`
+	Results  string `json:"results" redact:"-"`
 }
 
-// Stock returns the largest number of pairs that the baseline allows.
-func (q *Question) Stock() (pairs int) {
+// Stock returns the number of pairs that the results of the baseline allow, and the number of
+// results that the baseline lacks for Repeat pairs of each case.
+func (q *Question) Stock() (pairs, missing int) {
 	for _, b := range q.Baseline {
 		pairs += len(b.Results)
+		missing += max(0, q.Repeat-len(b.Results))
 	}
-	return pairs
+	return pairs, missing
 }
 
 // Extendable returns the id of the run of a side to which plumb resume can add repetitions, or "".
@@ -74,65 +79,8 @@ func Results(samples []analyze.Sample) string {
 	return results.String()
 }
 
-// Sampler returns the sampler of the run with the given id, which has cases cases.
-func (q *Question) Sampler(runID string, cases int) (run.Sampler, error) {
-	s := &sampler{q: q, pairs: map[int]bool{}, used: make([]int, cases)}
-	a := analyze.Question{
-		Cases: cases, Draws: q.Repeat * cases, Batch: q.Batch, Alpha: q.Alpha, Margin: q.Margin, Gate: math.NaN(),
-		Coverage: decideCoverage, Seed: sha256.Sum256([]byte("until-decided\n" + runID)),
-	}
-	if q.Gate != "" {
-		var err error
-		if s.gate, err = ParseGate(q.Gate); err != nil {
-			return nil, err
-		}
-		a.Gate, a.Absolute = s.gate.Bound, !s.gate.Relative
-	}
-	if q.Against != "" {
-		if len(q.Baseline) != cases {
-			return nil, fmt.Errorf("the baseline in run.json has %d cases, and the run has %d", len(q.Baseline), cases)
-		}
-		for _, b := range q.Baseline {
-			a.Stock = append(a.Stock, len(b.Results))
-		}
-	}
-	s.limit, s.d = a.Draws, analyze.NewDecider(a)
-	return s, nil
-}
-
-// sampler is the [run.Sampler] of a question.
-type sampler struct {
-	q     *Question
-	gate  Gate
-	d     *analyze.Decider
-	limit int
-	used  []int        // repetitions of the baseline, by case
-	pairs map[int]bool // by draw without a result: whether the baseline passed
-}
-
-func (s *sampler) Next() (draw, index int, ok bool) {
-	draw, index, state := s.d.Next()
-	if state != analyze.Drawn {
-		return 0, 0, false
-	}
-	if len(s.q.Baseline) > 0 {
-		s.pairs[draw] = s.q.Baseline[index].Results[s.used[index]] == 'p'
-		s.used[index]++
-	}
-	return draw, index, true
-}
-
-func (s *sampler) Reveal(draw int, o plumb.Outcome) {
-	s.d.Reveal(draw, analyze.Result{
-		Measured: o.Measured(), Base: s.pairs[draw], Cand: o == plumb.OutcomePass,
-	})
-	delete(s.pairs, draw)
-}
-
-func (s *sampler) Decided() bool { return s.d.Standing().Decision != analyze.Undecided }
-
 // conclusion returns the word for a decision.
-func (s *sampler) conclusion(d analyze.Decision) string {
+func (s *Deciding) conclusion(d analyze.Decision) string {
 	switch {
 	case d == analyze.DecidedBetter:
 		return string(Better)
@@ -151,11 +99,13 @@ func (s *sampler) conclusion(d analyze.Decision) string {
 	}
 }
 
-func (s *sampler) Decision(ended bool) *plumb.Decision {
+// decision returns the state of the question.
+func (s *Deciding) decision(ended bool) *plumb.Decision {
 	is := s.d.Standing()
 	d := &plumb.Decision{
 		Against: s.q.Against, BaselineRun: s.q.BaselineRun, Gate: s.gate.Text, Drawn: is.Draws, Limit: s.limit,
 		Measured: is.Measured, Lost: is.Lost, Won: is.Won, Exhausted: is.Exhausted, Value: orNil(is.Effect), Alpha: s.q.Alpha,
+		Fresh: s.q.Fresh, FreshMade: s.made,
 	}
 	if s.q.Gate != "" {
 		holds, violated := is.Above, is.Below
@@ -176,17 +126,21 @@ func (s *sampler) Decision(ended bool) *plumb.Decision {
 	if ended || is.Decision != analyze.Undecided {
 		d.Conclusion = s.conclusion(is.Decision)
 	}
-	if ended {
-		s.estimate(d)
+	if !ended {
+		return d
+	}
+	s.estimate(d)
+	if d.Suspects = s.tested(); slices.ContainsFunc(d.Suspects, func(c plumb.Suspect) bool { return c.Broken }) {
+		d.Whole, d.Conclusion = d.Conclusion, string(Worse)
 	}
 	return d
 }
 
 // estimate sets the interval, and what the draws could have shown.
-func (s *sampler) estimate(d *plumb.Decision) {
+func (s *Deciding) estimate(d *plumb.Decision) {
 	var pairs []analyze.PairCounts
 	var rates []float64
-	for i := range s.used {
+	for i := range s.cases {
 		n, base, cand := s.d.Counts(i)
 		if n > 0 {
 			pairs = append(pairs, analyze.PairCounts{

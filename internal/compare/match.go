@@ -347,7 +347,7 @@ func (m *matcher) warn() {
 	for _, s := range []*Side{base, cand} {
 		if s.Run != nil && s.Run.Decision != nil {
 			warn("%s chose its repetitions by its results (--until-decided), and the tests of a comparison need a number that "+
-				"does not depend on them: trust the conclusion of the run (plumb show)", s.Name)
+				"does not depend on them: trust the conclusion of the run (plumb report)", s.Name)
 		}
 	}
 	alone := func(s *Side, ids []string) {

@@ -27,3 +27,9 @@ func (s *Side) AgentVersion(r int) string {
 	}
 	return ""
 }
+
+// Known reports whether both sides have recorded the property.
+func (d *Difference) Known() bool { return d.Base != unknown && d.Cand != unknown }
+
+// Used reports whether the candidate has the property at all.
+func (d *Difference) Used() bool { return d.Cand != none }

@@ -134,21 +134,43 @@ func (j *Job) readBaseline(words []string) error {
 		j.Note(plumb.Note{Level: "info", Text: "varied: " + joined(m.VariedKinds)})
 	}
 	q.BaselineRun = compare.Extendable(base)
-	if err := j.keepPairs(q, m.Runners[0].Pairs); err != nil {
+	fresh := j.openCompanion(base, m)
+	if err := j.keepPairs(q, m.Runners[0].Pairs, fresh == nil); err != nil {
 		return err
 	}
-	if most := q.Repeat * len(q.Baseline); q.Stock() < most {
-		n := plumb.Note{Level: "warning", Text: fmt.Sprintf(
-			"the baseline has %d repetitions of %d cases, so this run ends after %d of at most %d pairs",
-			q.Stock(), len(q.Baseline), q.Stock(), most,
+	j.noteStock(fresh)
+	return nil
+}
+
+// noteStock says before the run what happens if the baseline has too few results. fresh says why
+// the missing ones cannot be made; nil if they can.
+func (j *Job) noteStock(fresh error) {
+	q := j.Spec.Decide
+	stock, missing := q.Stock()
+	switch {
+	case missing == 0:
+	case fresh == nil:
+		n := plumb.Note{Level: "info", Text: fmt.Sprintf(
+			"the baseline has %d repetitions of %d cases; the others that the pairs need are made with it, "+
+				"beside those of this run", stock, len(q.Baseline),
 		)}
-		if q.BaselineRun != "" {
+		if s := &j.Spec; s.MaxCostUSD > 0 || s.MaxTokens > 0 || s.MaxDurationMs > 0 {
+			n.Text += "; the budget is for both"
+		} else {
+			n.Hint = "limit both with --max-cost, --max-tokens or --max-duration"
+		}
+		j.Note(n)
+	default:
+		n := plumb.Note{Level: "warning", Text: fmt.Sprintf(
+			"the baseline has %d repetitions of %d cases, and no others are made: %v; a case without more is exhausted, "+
+				"so this run ends after at most %d pairs", stock, len(q.Baseline), fresh, min(stock, q.Repeat*len(q.Baseline)),
+		)}
+		if n.Hint = plumb.Hint(fresh); n.Hint == "" && q.BaselineRun != "" {
 			n.Hint = fmt.Sprintf("add repetitions to the baseline first: plumb resume %s --repeat %d",
 				q.BaselineRun, 2*q.Repeat)
 		}
 		j.Note(n)
 	}
-	return nil
 }
 
 func joined(kinds []compare.Kind) string {
@@ -159,23 +181,31 @@ func joined(kinds []compare.Kind) string {
 	return strings.Join(words, ", ")
 }
 
-// keepPairs records the measured results of the baseline, and keeps only the cases that have some.
-func (j *Job) keepPairs(q *compare.Question, pairs []compare.Pair) error {
-	results := make([]string, len(j.Suite.Cases))
+// keepPairs records the measured results of the baseline. It keeps only the cases that have some or,
+// with fresh, that the baseline has.
+func (j *Job) keepPairs(q *compare.Question, pairs []compare.Pair, fresh bool) error {
+	results := make([]*compare.BaselineResults, len(j.Suite.Cases))
 	for i := range pairs {
-		results[pairs[i].CandIndex] = compare.Results(pairs[i].Base)
+		p := &pairs[i]
+		b := &compare.BaselineResults{Case: p.CandCase, Results: compare.Results(p.Base)}
+		if p.BaseCase != p.CandCase {
+			b.BaseCase = p.BaseCase
+		}
+		if b.Results != "" || fresh {
+			results[p.CandIndex] = b
+		}
 	}
 	var kept []plumb.Case
 	var missing []string
 	j.Spec.Filter = run.Filter{}
 	for i := range results {
 		c := j.Suite.Cases[i]
-		if results[i] == "" {
+		if results[i] == nil {
 			missing = append(missing, c.ID)
 			continue
 		}
 		kept = append(kept, c)
-		q.Baseline = append(q.Baseline, compare.BaselineResults{Case: c.ID, Results: results[i]})
+		q.Baseline = append(q.Baseline, *results[i])
 		j.Spec.Filter.IDs = append(j.Spec.Filter.IDs, c.ID)
 	}
 	if len(kept) == 0 {
@@ -198,19 +228,26 @@ func (j *Job) keepPairs(q *compare.Question, pairs []compare.Pair) error {
 
 // setSampler makes the sampler of a run until a decision. Its random numbers follow from the id of
 // the run, so that every process makes the same draws.
-func (j *Job) setSampler(dir *run.Dir) (err error) {
+func (j *Job) setSampler(dir *run.Dir) error {
 	q := j.Spec.Decide
 	if q == nil {
 		return nil
 	}
-	j.options.Sampler, err = q.Sampler(dir.ID, len(j.Suite.Cases))
+	d, err := q.Deciding(dir.ID, len(j.Suite.Cases))
+	if err != nil {
+		return err
+	}
+	j.options.Sampler = d.Candidate()
+	if j.companion != nil {
+		j.accompany(d)
+	}
 	if j.options.Verify != nil {
 		j.options.Verify = nil
 		j.Note(plumb.Note{
 			Level: "info", Text: "token snapshots are not checked, because the question decides how often a case runs",
 		})
 	}
-	return err
+	return nil
 }
 
 // resumeQuestion raises the limit of a run until a decision that is resumed. The decision stays

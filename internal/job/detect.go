@@ -98,6 +98,61 @@ type DetectRunner struct {
 	// estimates.
 	UsageKnown bool        `json:"usageKnown"`
 	Rows       []DetectRow `json:"rows"`
+	// Allocation spends the sessions of one row where the cases vary. It is nil without earlier runs,
+	// for tokens, and if all cases vary alike.
+	Allocation *Allocation `json:"allocation,omitempty"`
+}
+
+// Allocation is a number of repetitions for each case on one side of a comparison.
+type Allocation struct {
+	Sessions int `json:"sessions"`
+	// Detectable is the smallest difference that it shows, and Even that of the same number of
+	// repetitions for each case.
+	Detectable float64 `json:"detectable"`
+	Even       float64 `json:"even"`
+	// Cases are those with more than one repetition.
+	Cases []CaseRepeats `json:"cases"`
+}
+
+// CaseRepeats is the number of repetitions of one case.
+type CaseRepeats struct {
+	Case    string `json:"case"`
+	Repeats int    `json:"repeats"`
+}
+
+// allocated is the mean number of repetitions that an allocation spends.
+const allocated = 5
+
+// allocate returns an allocation for the selected cases; nil if it has no advantage. The mean variance
+// counts as one more repetition of each case: one that passed 3 of 3 times can still vary. A case
+// without history has the mean variance.
+func (j *Job) allocate(h *history) *Allocation {
+	v, ok := h.variance()
+	if !ok || v.Steady {
+		return nil
+	}
+	variances, mean := make([]float64, len(j.Suite.Cases)), 0.0
+	for i := range j.Suite.Cases {
+		variances[i] = v.Variance
+		if w, known := h.rates[j.Suite.Cases[i].Hash]; known {
+			variances[i] = (w.mean*w.weight + v.Variance) / (w.weight + 1)
+		}
+		mean += variances[i] / float64(len(variances))
+	}
+	a := &Allocation{Sessions: allocated * len(variances), Cases: []CaseRepeats{}}
+	repeats, detectable := analyze.Allocate(variances, a.Sessions)
+	a.Detectable = detectable
+	a.Even = analyze.RepeatedDesign{Cases: len(variances), Repeats: allocated, Within: mean}.Detectable()
+	for i, n := range repeats {
+		if n > 1 {
+			a.Cases = append(a.Cases, CaseRepeats{j.Suite.Cases[i].ID, n})
+		}
+	}
+	const least = 0.99 // of the difference that even repetitions show
+	if a.Detectable > least*a.Even {
+		return nil
+	}
+	return a
 }
 
 // Variation is how much repetitions of the same case vary.
@@ -153,7 +208,7 @@ func (j *Job) Detect(d Difference) (DetectPlan, error) {
 			}
 			r.Variations = []Variation{{Variance: sd * sd, Runs: h.runs, Cases: len(h.tokens)}}
 		} else if v, ok := h.variance(); ok {
-			r.Variations = []Variation{v}
+			r.Variations, r.Allocation = []Variation{v}, j.allocate(h)
 		} else {
 			for _, v := range assumedVariances() {
 				r.Variations = append(r.Variations, Variation{Variance: v, Assumed: true})

@@ -63,6 +63,10 @@ type Job struct {
 	dir *run.Dir
 	// root is the directory in which a new run is made; "" means that of the project's runs.
 	root string
+	// taken is what the run takes over from an earlier one; nil for nothing.
+	taken *takeover
+	// companion makes the repetitions that the baseline of a question lacks; nil if none are made.
+	companion *Job
 	// closers end the code of suites.
 	closers []func() error
 }
@@ -77,6 +81,9 @@ func (j *Job) Close() {
 	}
 	for _, c := range j.closers {
 		_ = c() // no result depends on it
+	}
+	if j.companion != nil {
+		j.companion.Close()
 	}
 }
 
@@ -286,7 +293,7 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 	if err := j.checkBudget(); err != nil {
 		return nil, err
 	}
-	if s.BaselineFrom != "" && !planning {
+	if s.BaselineFrom != "" {
 		if err := j.takeFrom(s.BaselineFrom); err != nil {
 			return nil, err
 		}

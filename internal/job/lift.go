@@ -7,6 +7,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -58,7 +59,28 @@ func (j *Job) Lifts(path string) ([]Lift, error) {
 	return lifts, nil
 }
 
+// reportedLifts returns the lifts for the results of the run at path; none if they cannot be computed.
+func (j *Job) reportedLifts(path string) (out []report.Lift) {
+	lifts, err := j.Lifts(path)
+	if err != nil {
+		return nil
+	}
+	for i := range lifts {
+		l, c := &lifts[i], lifts[i].Comparison
+		r := report.Lift{
+			Runner: l.Runner, Without: l.Without, What: l.What, Kind: l.Kind, Conclusion: c.Conclusion, Effect: c.Effect, P: c.P,
+			Sessions: l.Sessions, Needs: l.Needs, Hurts: l.Hurts, Same: l.Same,
+		}
+		if l.Countable {
+			r.Used = &l.Used
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
 func (l *Lift) compare(j *Job, path string) error {
+	l.Needs, l.Hurts = []compare.CaseResult{}, []compare.CaseResult{}
 	o := compare.OpenOptions{Runs: j.project.Runs(), RedactorOf: j.project.RedactorOf}
 	base, err := compare.Open(path+"#"+l.Without, o)
 	if err != nil {

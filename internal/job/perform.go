@@ -44,6 +44,9 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 		}
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
+	if err := j.recordCompanion(); err != nil {
+		return nil, err
+	}
 	if err := j.setSampler(dir); err != nil {
 		return nil, err
 	}
@@ -55,6 +58,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	if !resumed { // an earlier version may have written the log of a resumed run
 		display.Fresh, display.Temp = true, dir.Path
 	}
+	display.Lifts = func() []report.Lift { return j.reportedLifts(dir.Path) }
 	if j.Spec.Decide != nil {
 		display.Temp = "" // a finished case can get more repetitions, so it cannot be rendered yet
 	}
@@ -63,7 +67,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 		return nil, err
 	}
 	results := report.NewResults(report.Options{
-		Sessions: index.Sessions, Temp: display.Temp, Calibrations: display.Calibrations,
+		Sessions: index.Sessions, Temp: display.Temp, Calibrations: display.Calibrations, Lifts: display.Lifts,
 	})
 	defer func() { err = errors.Join(err, results.Close()) }()
 	var notWritten error
@@ -87,6 +91,11 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 		if err := j.project.reapRun(dir, j.Spec.WorkspaceRoot); err != nil {
 			return nil, err
 		}
+		if c := j.companion; c != nil {
+			if err := c.project.reapRun(c.dir, c.Spec.WorkspaceRoot); err != nil {
+				return nil, err
+			}
+		}
 	}
 	for _, e := range j.factory.redact.Exposed() {
 		j.project.printf("the secret %s stays visible where it appears: its value %s", e.Name, e.Why)
@@ -97,6 +106,9 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	running, done := ctx, func() {}
 	if o.Watch != nil {
 		running, j.options.Drain, done = o.Watch(ctx)
+	}
+	if j.options.Companion != nil {
+		j.options.Companion.Drain = j.options.Drain
 	}
 	state, err := run.Suite(running, j.options)
 	done()
@@ -118,6 +130,9 @@ func (j *Job) begin(
 	defer func() {
 		if err != nil && !resumed {
 			err = errors.Join(err, dir.Discard())
+			if j.companion != nil {
+				err = errors.Join(err, j.companion.dir.Discard())
+			}
 		}
 	}()
 	if !resumed {

@@ -23,6 +23,9 @@ type Plan struct {
 	Sessions   int          `json:"sessions"`
 	// AtMost means that the run can end earlier, because a question is decided.
 	AtMost bool `json:"atMost,omitempty"`
+	// Reused counts the repetitions that are taken over from an earlier run. They are not in the other
+	// figures.
+	Reused int `json:"reused,omitempty"`
 	// JudgeRequests is the least number of answers of a judge.
 	JudgeRequests int    `json:"judgeRequests"`
 	Judge         string `json:"judge,omitempty"`
@@ -39,7 +42,9 @@ type Plan struct {
 
 // PlanRunner is the part of one runner in a [Plan].
 type PlanRunner struct {
-	Runner       string   `json:"runner"`
+	Runner string `json:"runner"`
+	// Baseline marks the repetitions that the baseline of a question lacks.
+	Baseline     bool     `json:"baseline,omitempty"`
 	Sessions     int      `json:"sessions"`
 	InputTokens  int64    `json:"estimatedInputTokens"`
 	OutputTokens int64    `json:"estimatedOutputTokens"`
@@ -90,6 +95,10 @@ func (j *Job) Plan() Plan {
 			if c.Repeat == 0 {
 				samples = int64(s.Repeat)
 			}
+			if reused := j.taken.reused(c, i); reused > 0 {
+				samples -= int64(reused)
+				pl.Reused += reused
+			}
 			g := j.forecast.session(c, info)
 			if info.Kind == plumb.RunnerAgent { // its use depends on what it does, not on the prompt
 				g = before.guess
@@ -107,9 +116,21 @@ func (j *Job) Plan() Plan {
 		if priced {
 			line.CostUSD = &cost
 		}
-		total, known = total+cost, known && priced
-		pl.Sessions += line.Sessions
+		known = known && priced
 		pl.Runners = append(pl.Runners, line)
+	}
+	if j.companion != nil {
+		line, answers := j.baselinePlan()
+		pl.JudgeRequests += answers
+		known = known && line.CostUSD != nil
+		pl.Runners = append(pl.Runners, line)
+	}
+	for i := range pl.Runners {
+		line := &pl.Runners[i]
+		pl.Sessions += line.Sessions
+		if line.CostUSD != nil {
+			total += *line.CostUSD
+		}
 		if !line.TokensUnknown {
 			busy += time.Duration(line.Sessions) * time.Duration(line.LatencyMs) * time.Millisecond
 		}
@@ -127,6 +148,21 @@ func (j *Job) Plan() Plan {
 		pl.CostUSD = &total
 	}
 	return pl
+}
+
+// baselinePlan returns the plan of the repetitions that the baseline of the question lacks, if the
+// draws are even.
+func (j *Job) baselinePlan() (line PlanRunner, judgeRequests int) {
+	all := j.companion.Plan()
+	_, missing := j.Spec.Decide.Stock()
+	part := float64(missing) / float64(max(1, all.Sessions))
+	line = all.Runners[0]
+	line.Sessions, line.Baseline = missing, true
+	line.InputTokens, line.OutputTokens = int64(part*float64(line.InputTokens)), int64(part*float64(line.OutputTokens))
+	if line.CostUSD != nil {
+		line.CostUSD = new(part * *line.CostUSD)
+	}
+	return line, int(part * float64(all.JudgeRequests))
 }
 
 // finite returns n, or nil if n is infinite.

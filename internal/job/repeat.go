@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -17,6 +18,8 @@ type FreshOptions struct {
 	Runner      string
 	Repetitions int
 	Trust       Trust
+	// Change may change the spec. It may be nil.
+	Change func(*Spec)
 }
 
 // confirmationsDir holds the runs of [Fresh], below the output directory. They are not among the
@@ -24,7 +27,9 @@ type FreshOptions struct {
 const confirmationsDir = "confirmations"
 
 // Fresh opens a job that makes fresh repetitions of some cases of an earlier run, with the bundle
-// and the configuration of that run. The earlier run does not change. ref is as for [Resume].
+// and the configuration of that run. The earlier run does not change. ref is as for [Resume]. It is an
+// error if something that the run recorded is different now, such as a skill or the version of an
+// agent: then the repetitions would measure something else.
 func Fresh(ctx context.Context, p *Project, ref string, o FreshOptions) (_ *Job, err error) {
 	defer func() { err = hide(p.redact, err) }()
 	path, s, err := p.earlier(ref)
@@ -50,13 +55,40 @@ func Fresh(ctx context.Context, p *Project, ref string, o FreshOptions) (_ *Job,
 		s.Repeat, s.AllRepetitions, s.MaxFailures, s.Cache, s.Output = o.Repetitions, true, 0, "off", ""
 		s.CreatedAt, s.PlumbVersion, s.Distrusted, s.Snapshots = p.env.Now().UTC(), Version(), nil, nil
 		s.Decide, s.BaselineFrom = nil, "" // fresh repetitions have neither a question nor earlier sessions
+		s.MaxCostUSD, s.MaxTokens, s.MaxDurationMs = 0, 0, 0
+		if o.Change != nil {
+			o.Change(s)
+		}
 	})
 	if err != nil {
+		return nil, err
+	}
+	if err := j.checkUnchanged(path, at); err != nil {
+		j.Close()
 		return nil, err
 	}
 	for i := range j.Suite.Cases { // a case may have its own number of repetitions
 		j.Suite.Cases[i].Repeat = o.Repetitions
 	}
-	j.root = filepath.Join(p.Root, confirmationsDir)
+	j.root = p.confirmations()
 	return j, nil
+}
+
+func (p *Project) confirmations() string { return filepath.Join(p.Root, confirmationsDir) }
+
+// checkUnchanged returns an error if the only runner of the job is not the one at index at of the
+// earlier run at path any more, or works under other conditions.
+func (j *Job) checkUnchanged(path string, at int) error {
+	from, err := compare.Open(path, compare.OpenOptions{RedactorOf: j.project.RedactorOf})
+	if err != nil {
+		return err
+	}
+	differ := slices.DeleteFunc(j.differences(from, j.plannedSide(), at, 0), func(d compare.Difference) bool {
+		return !d.Known() || d.Kind == compare.VaryJudge && !d.Used() // the cases to repeat may need no judge
+	})
+	if len(differ) == 0 {
+		return nil
+	}
+	return plumb.WithHint(fmt.Errorf("run %s cannot be repeated, because something is different now: %s", from.ID,
+		differenceWords(differ)), "restore it, or measure both sides again")
 }

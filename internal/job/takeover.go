@@ -27,6 +27,7 @@ type takeover struct {
 	index   *run.Index
 	runners []int // by runner of the job: the index in the earlier run, or -1
 	cases   map[string]bool
+	at      map[string]int // by case: the index in the earlier run
 }
 
 // takeFrom lets the run take over the repetitions of the earlier run at path that are measured, and
@@ -46,7 +47,7 @@ func (j *Job) takeFrom(path string) error {
 		return plumb.WithHint(fmt.Errorf("--baseline-from %s is not a run, and has no sessions", path),
 			"name a run; list the runs with: plumb runs")
 	}
-	t := &takeover{job: j, from: from, cases: map[string]bool{}}
+	t := &takeover{job: j, from: from, cases: map[string]bool{}, at: map[string]int{}}
 	planned := j.plannedSide()
 	for i := range j.runners {
 		t.runners = append(t.runners, t.runner(planned, i))
@@ -68,30 +69,30 @@ func (j *Job) takeFrom(path string) error {
 			Hint: "leave --baseline-from out to measure all of them",
 		})
 	}
-	j.options.Take = t.take
+	j.options.Take, j.taken = t.take, t
 	t.note("taken over from run %s: %d repetitions", from.ID, t.count())
 	return nil
 }
 
 // count returns the number of repetitions that are taken over.
-func (t *takeover) count() int {
-	planned := map[string]int{}
+func (t *takeover) count() (n int) {
 	for i := range t.job.Suite.Cases {
-		if c := &t.job.Suite.Cases[i]; t.cases[c.ID] {
-			planned[c.ID] = t.planned(c)
+		for r := range t.runners {
+			n += t.reused(&t.job.Suite.Cases[i], r)
 		}
 	}
-	n := 0
-	for c := range t.from.Cases {
-		for _, r := range t.runners {
-			if r < 0 {
-				continue
-			}
-			for _, s := range t.from.At(c, r) {
-				if s.Measured() && int(s.Repetition) <= planned[t.from.Cases[c].ID] {
-					n++
-				}
-			}
+	return n
+}
+
+// reused returns the number of repetitions of a case on the runner at the given index that are taken
+// over. A nil takeover takes over none.
+func (t *takeover) reused(c *plumb.Case, runner int) (n int) {
+	if t == nil || t.runners[runner] < 0 || !t.cases[c.ID] {
+		return 0
+	}
+	for _, s := range t.from.At(t.at[c.ID], t.runners[runner]) {
+		if s.Measured() && int(s.Repetition) <= t.planned(c) {
+			n++
 		}
 	}
 	return n
@@ -122,25 +123,36 @@ func (t *takeover) runner(planned *compare.Side, i int) int {
 		t.note("run %s has no runner %s: its cases are measured", t.from.ID, id)
 		return -1
 	}
-	differ := compare.Obstacles(t.from, planned, n, i)
-	if t.job.runners[i].Info().Kind == plumb.RunnerAgent {
-		was, is := t.from.AgentVersion(n), t.agentVersion(i)
+	differ := t.job.differences(t.from, planned, n, i)
+	if len(differ) == 0 {
+		return n
+	}
+	t.note("nothing is taken over from run %s for %s: %s", t.from.ID, id, differenceWords(differ))
+	return -1
+}
+
+// differences returns what differs between the runner at index n of an earlier run and the runner at
+// index i of the job, which is planned.
+func (j *Job) differences(from, planned *compare.Side, n, i int) []compare.Difference {
+	differ := compare.Obstacles(from, planned, n, i)
+	if j.runners[i].Info().Kind == plumb.RunnerAgent {
+		was, is := from.AgentVersion(n), j.agentVersion(i)
 		if was == "" || was != is {
 			differ = append(differ, compare.Difference{
 				Kind: compare.VaryAgentVersion, Name: "agent version", Base: orUnknown(was), Cand: orUnknown(is),
 			})
 		}
 	}
-	if len(differ) == 0 {
-		return n
-	}
+	return differ
+}
+
+func differenceWords(differ []compare.Difference) string {
 	words := make([]string, len(differ))
 	for k, d := range differ {
 		d.Runner = ""
 		words[k] = d.String()
 	}
-	t.note("nothing is taken over from run %s for %s: %s", t.from.ID, id, strings.Join(words, "; "))
-	return -1
+	return strings.Join(words, "; ")
 }
 
 func orUnknown(version string) string {
@@ -151,8 +163,8 @@ func orUnknown(version string) string {
 }
 
 // agentVersion returns the present version of the agent of a runner, or "".
-func (t *takeover) agentVersion(i int) string {
-	r, ok := t.job.runners[i].(interface {
+func (j *Job) agentVersion(i int) string {
+	r, ok := j.runners[i].(interface {
 		Version(ctx context.Context) string
 	})
 	if !ok {
@@ -166,6 +178,7 @@ func (t *takeover) compareCases() {
 	known := map[string]*compare.Case{}
 	for i := range t.from.Cases {
 		known[t.from.Cases[i].ID] = &t.from.Cases[i]
+		t.at[t.from.Cases[i].ID] = i
 	}
 	var changed, added []string
 	for i := range t.job.Suite.Cases {

@@ -30,7 +30,7 @@ type Trust struct {
 // [run.MadeHere]. Such a run is trusted like the project's config, which may be code, too. What a
 // run claims about itself does not matter.
 func (p *Project) mayStart(path string, s *Spec, code bool, trust Trust) error {
-	if trust.Given || run.MadeHere(p.Runs(), path) {
+	if trust.Given || run.MadeHere(p.Runs(), path) || run.MadeHere(p.confirmations(), path) {
 		return nil
 	}
 	named := s.starts()

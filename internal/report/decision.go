@@ -37,29 +37,46 @@ func standingWords(d *plumb.Decision, dot string) string {
 
 // decisionLines describes the answer to the question of a run that has ended; none for a run
 // without a question.
-func decisionLines(run *plumb.Run) []string {
+func decisionLines(o *Options, run *plumb.Run) []string {
 	d := run.Decision
 	if d == nil || run.End == nil || d.Conclusion == "" {
 		return nil
 	}
 	lines := []string{d.Conclusion + ": " + answerWords(d)}
-	made := 0 // more than the draws that count: those in flight at the decision, too
-	for i := range run.Executions {
-		x := &run.Executions[i]
-		made += int(x.Passed + x.Failed + x.Errored)
+	tested := suspectCases(d)
+	if d.Whole != "" {
+		broken := tested.Cases.Broken
+		lines = []string{fmt.Sprintf("%s: %s broke: %s", d.Conclusion, plural(len(broken), "case"),
+			brokenWords(tested, &broken[0]))}
+		for i := range broken[1:] {
+			lines = append(lines, "  and "+brokenWords(tested, &broken[i+1]))
+		}
+		lines = append(lines, "  the suite as a whole: "+d.Whole+": "+answerWords(d))
 	}
-	if decided(run) {
-		lines = append(lines, fmt.Sprintf("  decided after %s; %s of at most %s were made, so %s were saved",
-			drawsWords(d, d.Drawn), count(made), count(d.Limit), count(d.Limit-made)))
-	} else {
+	made := madeRepetitions(run)
+	switch {
+	case decided(run) && d.Whole != string(compare.NotDecisive):
+		line := "  decided after " + drawsWords(d, d.Drawn)
+		if saved := d.Limit - made; saved > 0 {
+			line += fmt.Sprintf("; %s of at most %s were made, so %s were saved", count(made), count(d.Limit), count(saved))
+		}
+		lines = append(lines, line)
+	default:
 		lines = append(lines, fmt.Sprintf("  not decided after %s of at most %s; %s", count(d.Drawn),
 			drawsWords(d, d.Limit), evidenceWords(d)))
+	}
+	if d.FreshMade > 0 {
+		line := fmt.Sprintf("  %s of the baseline %s made, too", plural(d.FreshMade, "repetition"), were(d.FreshMade))
+		if d.FreshCostUSD != nil && *d.FreshCostUSD > 0 {
+			line += ", for " + Money(*d.FreshCostUSD)
+		}
+		lines = append(lines, line)
 	}
 	if d.Measured < d.Drawn {
 		lines = append(lines, fmt.Sprintf("  coverage %s/%s: a pair without a result on a side does not count",
 			count(d.Measured), count(d.Drawn)))
 	}
-	if d.Low != nil && d.High != nil && *d.Low <= 0 && *d.High >= 0 &&
+	if d.Low != nil && d.High != nil && *d.Low <= 0 && *d.High >= 0 && d.Whole == "" &&
 		(d.Conclusion == string(compare.Worse) || d.Conclusion == string(compare.Better)) {
 		lines = append(lines, "  the interval contains 0, because it counts cases and not pairs, and the cases are few")
 	}
@@ -72,36 +89,126 @@ func decisionLines(run *plumb.Run) []string {
 		lines = append(lines, line)
 	}
 	if !decided(run) {
-		lines = append(lines, settleLines(d)...)
+		lines = append(lines, settleLines(o, run)...)
+	}
+	for _, a := range suspectWords(tested) {
+		lines = append(lines, "  "+a.Text)
 	}
 	return append(lines, fmt.Sprintf("  e-processes at level %s, which hold whenever the run stops; "+
 		"the interval is for a fixed number of %s", decimal(d.Alpha, 3), strings.Fields(drawsWords(d, 2))[1]))
 }
 
-// settleLines says what difference the pairs could have seen, and about how many pairs would
-// decide. The number of pairs grows with the square of the ratio of the detectable difference to
-// the real one.
-func settleLines(d *plumb.Decision) []string {
+func were(n int) string {
+	if n == 1 {
+		return "was"
+	}
+	return "were"
+}
+
+// madeRepetitions counts the repetitions of a run: also those that were in flight at the decision,
+// and those of suspects.
+func madeRepetitions(run *plumb.Run) (made int) {
+	for i := range run.Executions {
+		x := &run.Executions[i]
+		made += int(x.Passed + x.Failed + x.Errored)
+	}
+	return made
+}
+
+// suspectCases returns the suspects of a decision in the form of a comparison with one runner.
+func suspectCases(d *plumb.Decision) *compare.Comparison {
+	c := &compare.Comparison{Runners: make([]compare.RunnerResult, 1)}
+	for i := range d.Suspects {
+		x := &d.Suspects[i]
+		tally := func(n plumb.PassCount) compare.Count { return compare.Count{Passed: n.Passed, Measured: n.Measured} }
+		r := compare.CaseResult{Case: x.Case, Baseline: tally(x.Baseline), Candidate: tally(x.Candidate)}
+		if x.P != nil {
+			r.Confirmation = &compare.Confirmation{
+				Baseline: tally(x.FreshBaseline), Candidate: tally(x.FreshCandidate),
+				History: x.FreshBaseline == plumb.PassCount{}, AdjustedP: compare.Number(*x.P),
+			}
+		}
+		if x.Broken {
+			c.Cases.Broken = append(c.Cases.Broken, r)
+		} else {
+			c.Cases.Suspect = append(c.Cases.Suspect, r)
+		}
+	}
+	return c
+}
+
+// settleLines says what difference the pairs could have seen, how many repetitions would decide, what
+// they cost, and the command that allows them. The number of pairs grows with the square of the ratio
+// of the detectable difference to the real one.
+func settleLines(o *Options, run *plumb.Run) []string {
+	d := run.Decision
 	if d.Detectable == nil || d.Value == nil {
 		return nil
 	}
-	lines := []string{"  these pairs could have seen " + decimal(100**d.Detectable, precision(d.Measured)) + " pp"}
-	needed := func(difference float64) string {
-		n := float64(d.Measured) * *d.Detectable * *d.Detectable / (difference * difference)
-		scale := math.Pow(10, max(0, math.Floor(math.Log10(n))-1))
-		return count(int(math.Ceil(n/scale) * scale))
+	distance := math.Abs(*d.Value)
+	size := compare.Effect{Value: compare.Number(*d.Value), Unit: compare.UnitRate}
+	condition := "if " + effectWords(&size, d.Measured) + " is real"
+	if d.Gate != "" {
+		g, err := compare.ParseGate(d.Gate)
+		if err != nil {
+			return nil
+		}
+		distance = math.Abs(*d.Value - g.Bound)
+		condition = "if the distance to the gate is real, " + decimal(100*distance, precision(d.Measured)) + " pp"
+	}
+	lines := []string{fmt.Sprintf("  these %s could have seen %s pp", strings.Fields(drawsWords(d, 2))[1],
+		decimal(100**d.Detectable, precision(d.Measured)))}
+	add := func(a advice) {
+		lines = append(lines, "  "+a.Text)
+		if a.Command != "" {
+			lines = append(lines, "    "+a.Command)
+		}
+	}
+	plan := func(difference float64) *compare.Plan {
+		return morePairs(o, run, float64(d.Measured)**d.Detectable**d.Detectable/(difference*difference))
 	}
 	const least = 1e-3 // of a difference, for which a number of pairs says something
-	if v := math.Abs(*d.Value); v >= least {
-		e := compare.Effect{Value: compare.Number(*d.Value), Unit: compare.UnitRate}
-		lines = append(lines, fmt.Sprintf("  if %s is real, about %s pairs would show it",
-			effectWords(&e, d.Measured), needed(v)))
+	if distance >= least {
+		add(planAdvice(plan(distance), condition,
+			"to see an effect of "+decimal(100*distance, precision(d.Measured))+" pp"))
 	}
 	if room := d.Margin - math.Abs(*d.Value); room >= least && d.Gate == "" {
-		lines = append(lines, fmt.Sprintf("  if there is no difference, about %s pairs would show that it is within %s",
-			needed(room), marginWords(compare.PassRate, d.Margin)))
+		add(planAdvice(plan(room), "if there is no difference", "for a margin of "+decimal(100*d.Margin, 2)+" pp"))
 	}
 	return lines
+}
+
+// morePairs plans the repetitions that are missing for a number of pairs. Their cost and time are those
+// of the pairs so far.
+func morePairs(o *Options, run *plumb.Run, pairs float64) *compare.Plan {
+	d, made := run.Decision, madeRepetitions(run)
+	p := &compare.Plan{CostUSD: compare.Number(math.NaN()), DurationMs: compare.Number(math.NaN())}
+	const most = 100 // repetitions of a case; a suite that needs more is too small
+	repeats := math.Ceil(pairs / float64(len(run.Cases)))
+	if repeats > most || made == 0 {
+		return p
+	}
+	p.Repeats = int(repeats)
+	if d.Against != "" && d.Fresh == "" {
+		return p // the baseline has no more results
+	}
+	more := max(1, int(math.Ceil(pairs))-d.Drawn)
+	p.Sessions, p.Command = more, "plumb resume "+ShellWord(run.Info.ID)
+	if p.Repeats*len(run.Cases) > d.Limit {
+		p.Command += fmt.Sprintf(" --repeat %d", p.Repeats)
+	}
+	p.Command += o.flags()
+	if run.Totals.Unpriced == 0 {
+		p.CostUSD = compare.Number(run.Totals.CostUSD / float64(made) * float64(more))
+	}
+	p.DurationMs = compare.Number(float64(run.ActiveMs) / float64(made) * float64(more))
+	if d.Fresh != "" {
+		p.Sessions *= 2 // at most: the baseline may have results that were not drawn yet
+		if d.FreshMade > 0 && d.FreshCostUSD != nil {
+			p.CostUSD += compare.Number(*d.FreshCostUSD / float64(d.FreshMade) * float64(more))
+		}
+	}
+	return p
 }
 
 // evidenceWords names the conclusion with the most evidence.

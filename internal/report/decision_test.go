@@ -35,11 +35,39 @@ func TestDecisionLines(t *testing.T) {
   not decided after 100 of at most 100 pairs; the most evidence is for worse, 42 % of what decides
   2 cases had no more results in the baseline, so nothing can be called equivalent; to add some for the next run: plumb resume B --repeat N
   these pairs could have seen 10.6 pp
-  if -5.0 pp is real, about 450 pairs would show it
+  if -5.0 pp is real, 23 repeats of each case would show it on both sides
   e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {
 			Against: "main", BaselineRun: "B", Conclusion: "not decisive", Drawn: 100, Measured: 100, Limit: 100, Lost: 9, Won: 4,
 			Margin: .05, Value: new(-.05), Low: new(-.123), High: new(.0248), Detectable: new(.1057), Exhausted: 2,
 			Evidence: evidence(.421, 0, .1),
+		},
+		`not decisive: +0.4 pp pass rate, 95 % between -4.5 and +5.2 (46 lost, 46 won, of 400 pairs)
+  not decided after 400 of at most 400 pairs; the most evidence is for equivalent, 37 % of what decides
+  100 repetitions of the baseline were made, too, for $0.20
+  these pairs could have seen 6.9 pp
+  if +0.4 pp is real, more than 100 repeats: this suite is too small to see an effect of 0.4 pp
+  if there is no difference, 45 repeats of each case would show it: 980 more sessions, about $3.24 and 24s
+    plumb resume R --repeat 45
+  1 case looks broken (q14: 3/3 → 0/3, then 0/5)
+  e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {
+			Against: "main", Conclusion: "not decisive", Drawn: 400, Measured: 400, Limit: 400, Lost: 46, Won: 46, Margin: .05,
+			Value: new(.004), Low: new(-.0441), High: new(.0519), Detectable: new(.0686), Evidence: evidence(0, 0, .379),
+			Fresh: "F", FreshMade: 100, FreshCostUSD: new(.2), Suspects: []plumb.Suspect{{
+				Case: "q14", Baseline: plumb.PassCount{Passed: 3, Measured: 3}, Candidate: plumb.PassCount{Measured: 3},
+				FreshBaseline: plumb.PassCount{Passed: 2, Measured: 5}, FreshCandidate: plumb.PassCount{Measured: 5}, P: new(.22),
+			}},
+		},
+		`worse: 1 case broke: q02, 17/17 → 0/17, then 0/5 again (baseline 4/5) (p = 0.024)
+  the suite as a whole: not decisive: -2.2 pp pass rate, 95 % between -6.4 and +2.1 (60 lost, 57 won, of 400 pairs)
+  not decided after 400 of at most 400 pairs; the most evidence is for equivalent, 19 % of what decides
+  e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {
+			Against: "main", Conclusion: "worse", Whole: "not decisive", Drawn: 400, Measured: 400, Limit: 400, Lost: 60, Won: 57,
+			Margin: .05, Value: new(-.022), Low: new(-.064), High: new(.0204), Evidence: evidence(0, 0, .199),
+			Suspects: []plumb.Suspect{{
+				Case: "q02", Baseline: plumb.PassCount{Passed: 17, Measured: 17}, Candidate: plumb.PassCount{Measured: 17},
+				FreshBaseline: plumb.PassCount{Passed: 4, Measured: 5}, FreshCandidate: plumb.PassCount{Measured: 5}, P: new(.0238),
+				Broken: true,
+			}},
 		},
 		`violated: pass_rate >= 85%: pass rate 71.5 %, 95 % between 60 and 80.8 for other cases like these (130 repetitions of 20 cases)
   decided after 130 repetitions; 130 of at most 400 were made, so 270 were saved
@@ -61,8 +89,9 @@ func TestDecisionLines(t *testing.T) {
 		}
 		run := &plumb.Run{
 			Decision: &d, End: &plumb.RunEnd{}, Executions: []plumb.Execution{{Passed: 100, Failed: 20}, {Failed: 9, Errored: 1}},
+			Info: plumb.RunInfo{ID: "R"}, Cases: make([]plumb.CaseInfo, 20), Totals: plumb.Totals{CostUSD: .6}, ActiveMs: 6600,
 		}
-		if got := strings.Join(decisionLines(run), "\n"); got != want {
+		if got := strings.Join(decisionLines(&Options{}, run), "\n"); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	}

@@ -20,7 +20,7 @@ const annotations = 10
 // to the step summary.
 func writeActions(o Options, run *plumb.Run) error {
 	w := bufio.NewWriter(o.Out)
-	if lines := decisionLines(run); len(lines) > 0 {
+	if lines := decisionLines(&o, run); len(lines) > 0 {
 		level := "notice"
 		if c := run.Decision.Conclusion; c == string(compare.Worse) || c == string(compare.Violated) {
 			level = "error"

@@ -198,7 +198,7 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 	f := &htmlFront{
 		Policy: contentPolicy(pageScript(), style), Style: template.CSS(style), //nolint:gosec // an embedded file
 		Suite: suiteTitle(&run.Info, " · "), Verdict: verdictWords(rates.Overall), Stop: stopWords(run),
-		Decision: decisionLines(run),
+		Decision: decisionLines(o, run),
 		Agents:   agentsOf(run, "–"), Cases: len(run.Cases), Sessions: o.Sessions != nil,
 	}
 	f.Word = string(runOutcome(run))

@@ -124,7 +124,7 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 		"model", runner.Agent.Model, "provider", runner.Agent.Type, "runner.config", runner.Config,
 		"judge", judgeTitle(&run.Info), "embedder", run.Info.Embedder,
 		"recorded", flag(w.o.recorded(run)), "stop", stopWords(run),
-		"decision", strings.Join(decisionLines(run), "; "),
+		"decision", strings.Join(decisionLines(w.o, run), "; "),
 		"passed", cells[0], "passRate", cells[1], "interval95", cells[2], "coverage", cells[3],
 	}, more...)...) {
 		if w.err == nil {

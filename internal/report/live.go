@@ -92,8 +92,8 @@ func (r *terminal) view(now time.Time, width, rows int) []string {
 	if rows == 0 {
 		return nil
 	}
-	t := &r.totals
-	position := " " + count(t.Finished) + "/" + count(t.Planned)
+	done, planned := r.work()
+	position := " " + count(done) + "/" + count(planned)
 	tail := position
 	if p := r.progress(now); p != "" {
 		tail += r.t.dot + p
@@ -102,7 +102,7 @@ func (r *terminal) view(now time.Time, width, rows int) []string {
 	if barWidth < 4 {
 		barWidth, tail = min(4, max(0, width-ansi.StringWidth(position))), position
 	}
-	lines := []string{r.t.green(r.t.bar(t.Finished, t.Planned, barWidth)) + tail}
+	lines := []string{r.t.green(r.t.bar(done, planned, barWidth)) + tail}
 	if rows > 1 {
 		counters := r.counters()
 		if r.hidden > 0 {

@@ -45,7 +45,7 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	default:
 	}
 	m.add("## %s Plumb: %s\n\n", mark, verdictWords(rates.Overall))
-	for i, line := range decisionLines(run) {
+	for i, line := range decisionLines(o, run) {
 		if i == 0 {
 			line = "**" + line + "**"
 		}

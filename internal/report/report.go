@@ -35,6 +35,8 @@ type Options struct {
 	// Size returns the size of the terminal in cells. The reporter calls it repeatedly because
 	// windows change. The size is 80 by 24 when Size is nil or returns zeros.
 	Size func() (width, height int)
+	// Lifts returns the lifts of an ablation when the run has ended; nil without one.
+	Lifts func() []Lift
 	// Calibrations are those of the judges that the project knows.
 	Calibrations []*calibrate.Calibration
 	// Now is the clock of the live view; nil means [time.Now].
@@ -314,6 +316,7 @@ func stopWords(run *plumb.Run) string {
 		plumb.StopTokens:      "stopped: the next session could exceed the token budget",
 		plumb.StopDuration:    "stopped: the time budget is spent",
 		plumb.StopDecided:     "stopped: the question is decided",
+		plumb.StopBaseline:    "stopped: the baseline cannot be measured any more",
 		plumb.StopUnmetered:   "stopped: sessions do not report what they use, so the budget cannot be enforced",
 	}
 	if known, ok := words[run.End.Stop]; ok {

@@ -52,14 +52,16 @@ type provenance struct {
 	Recorded bool                `json:"recorded"`
 	Rate     analyze.RateFigures `json:"rate"`
 	analyze.GroupFigures
-	Categories   []namedRate      `json:"categories"`
-	Difficulties []namedRate      `json:"difficulties"`
-	Tags         []namedRate      `json:"tags"`
-	Spent        spending         `json:"spent"`
-	Decision     *plumb.Decision  `json:"decision,omitempty"`
-	Stop         plumb.StopReason `json:"stop,omitempty"`
-	Complete     bool             `json:"complete"`
-	Notes        []plumb.Note     `json:"notes"`
+	Categories   []namedRate     `json:"categories"`
+	Difficulties []namedRate     `json:"difficulties"`
+	Tags         []namedRate     `json:"tags"`
+	Spent        spending        `json:"spent"`
+	Decision     *plumb.Decision `json:"decision,omitempty"`
+	// Lifts are those of an ablation.
+	Lifts    []Lift           `json:"lifts,omitempty"`
+	Stop     plumb.StopReason `json:"stop,omitempty"`
+	Complete bool             `json:"complete"`
+	Notes    []plumb.Note     `json:"notes"`
 	// Snapshots compares each runner with the samples of its token baselines.
 	Snapshots []analyze.SnapshotSuite `json:"snapshots,omitempty"`
 	// Judging says how well the judges of the run judge.
@@ -122,6 +124,7 @@ type Results struct {
 	detail   detail
 	recorded bool   // whatever the runners are
 	temp     string // the directory of the spool, or ""
+	lifts    func() []Lift
 	// calibrations are those of the judges.
 	calibrations []*calibrate.Calibration
 
@@ -138,6 +141,7 @@ func NewResults(o Options) *Results { return newResults(&o, full) }
 func newResults(o *Options, d detail) *Results {
 	return &Results{
 		sessions: o.Sessions, detail: d, recorded: o.Recorded, temp: o.Temp, calibrations: o.Calibrations,
+		lifts: o.Lifts,
 	}
 }
 
@@ -205,6 +209,9 @@ func (r *Results) Write(w io.Writer, run *plumb.Run) error {
 	doc.endList(len(run.Info.Runners))
 	p := provenanceOf(run, r.recorded || recorded(run))
 	p.Judging = calibrate.Assess(run, r.calibrations)
+	if r.lifts != nil {
+		p.Lifts = r.lifts()
+	}
 	doc.members(",\n", p)
 	fmt.Fprint(doc, "\n}\n")
 	return doc.close()

@@ -69,7 +69,7 @@ func (s *summary) write() {
 	if !s.bare {
 		s.line("")
 	}
-	for i, line := range decisionLines(s.run) {
+	for i, line := range decisionLines(s.o, s.run) {
 		if i == 0 {
 			line = s.t.bold(line)
 		}

@@ -231,7 +231,7 @@ func (r *terminal) size() (width, height int) {
 
 // begin writes the header and starts the painter.
 func (r *terminal) begin(run *plumb.Run) {
-	r.begun, r.totals, r.single = true, run.Totals, len(run.Info.Runners) == 1
+	r.begun, r.totals, r.single, r.decision = true, run.Totals, len(run.Info.Runners) == 1, run.Decision
 	r.parallel = max(1, run.Info.Parallel)
 	width := r.width()
 	header := r.header(run)
@@ -241,7 +241,8 @@ func (r *terminal) begin(run *plumb.Run) {
 	r.print(header...)
 	r.lines = 0
 	now := r.o.Now()
-	r.pace.begin(now, run.Totals.Finished)
+	done, _ := r.work()
+	r.pace.begin(now, done)
 	r.nextLine = now.Add(lineGap(0))
 	every := time.Second
 	if r.live {
@@ -326,13 +327,27 @@ func (r *terminal) counters() string {
 // progress renders the speed, the remaining time and the cost.
 func (r *terminal) progress(now time.Time) string {
 	parts := []string{}
-	if rate, left := r.pace.rate(now, r.totals.Finished, r.totals.Planned); rate > 0 {
-		parts = append(parts, rateWords(rate), "ETA "+duration(left.Milliseconds()))
+	done, planned := r.work()
+	if rate, left := r.pace.rate(now, done, planned); rate > 0 {
+		eta := "ETA "
+		if r.decision != nil {
+			eta += "at most "
+		}
+		parts = append(parts, rateWords(rate), eta+duration(left.Milliseconds()))
 	}
 	if r.totals.CostUSD > 0 {
 		parts = append(parts, Money(r.totals.CostUSD))
 	}
 	return strings.Join(parts, r.t.dot)
+}
+
+// work counts what is done and what is planned: executions or, with a question, its draws. The first
+// draws only give each case one repetition.
+func (r *terminal) work() (done, planned int) {
+	if r.decision != nil {
+		return r.decision.Drawn, r.decision.Limit
+	}
+	return r.totals.Finished, r.totals.Planned
 }
 
 func rateWords(perSecond float64) string {

@@ -64,7 +64,12 @@ func (e *engine) canary(ctx context.Context) error {
 		if e.stopped() {
 			return nil
 		}
-		if err := e.perform(ctx, t); err != nil {
+		if !e.enter() {
+			return nil
+		}
+		err := e.perform(ctx, t)
+		e.leave()
+		if err != nil {
 			return err
 		}
 	}

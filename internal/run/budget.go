@@ -46,11 +46,16 @@ type ledger struct {
 	note      func(plumb.Note)
 	stop      func(plumb.StopReason)
 
+	meters []runnerMeter // by runner
+	*purse
+}
+
+// purse is what a run and its companion spend together.
+type purse struct {
 	mu              sync.Mutex
 	spent, reserved amount
 	over            plumb.StopReason // if set, no session is admitted
 	inFlight        int              // reservations
-	meters          []runnerMeter    // by runner
 	settled         chan struct{}    // closed and replaced when a part settles
 }
 
@@ -93,7 +98,10 @@ func newLedger(e *engine) (*ledger, error) {
 	l := &ledger{
 		limits: amount{max(e.MaxCostUSD, 0), float64(max(e.MaxTokens, 0))}, forecast: e.Forecast, unmetered: e.AllowUnmetered,
 		note: func(n plumb.Note) { _ = e.note(n) }, // if the log is broken, the next event ends the run
-		stop: e.end, settled: make(chan struct{}),
+		stop: e.end, purse: &purse{settled: make(chan struct{})},
+	}
+	if c := e.companion; c != nil && c.spent != nil {
+		l.purse = c.spent.purse
 	}
 	if l.forecast == nil {
 		l.forecast = func(*plumb.Case, plumb.RunnerInfo) Forecast {

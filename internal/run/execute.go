@@ -33,7 +33,6 @@ type execution struct {
 	mu          sync.Mutex
 	missing     int
 	repetitions [][]session // by repetition - 1
-	draws       []int       // the numbers of the repetitions, with a Sampler
 }
 
 // queue returns the remaining work, in suite order. It plans lazily, so that a million cases need

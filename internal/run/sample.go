@@ -1,6 +1,7 @@
 package run
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -10,16 +11,21 @@ import (
 // Sampler chooses the case of each repetition of a run with one runner that ends when a question is
 // decided. It is a fold over the results: a new Sampler that receives the same results makes the
 // same choices, whatever the order in which the results arrive. So a resumed run continues as if
-// nothing had happened. The engine never calls it concurrently.
+// nothing had happened. An engine never calls it concurrently. If two Samplers depend on each other,
+// two engines call them at the same time.
 type Sampler interface {
-	// Next chooses the next repetition. It returns its number, counted from 0 over the run, and the
-	// index of its case. ok is false if results are needed first, or if no more repetitions are
-	// allowed.
-	Next() (draw, index int, ok bool)
-	// Reveal takes the outcome of a repetition.
-	Reveal(draw int, o plumb.Outcome)
-	// Decided reports whether the question is decided.
-	Decided() bool
+	// Known says that the log has so many repetitions of a case. It is called before Next.
+	Known(index, repetitions int)
+	// Next returns the index of the case of the next repetition. ok is false if results are needed
+	// first, or if no more repetitions are allowed.
+	Next() (index int, ok bool)
+	// Reveal takes the outcome of a repetition of a case, counted from 0.
+	Reveal(index, repetition int, o plumb.Outcome)
+	// Wait returns a channel that is closed when Next may have another answer because of another
+	// run. It is nil if only results of this run can change the answer.
+	Wait() <-chan struct{}
+	// Ended reports whether Next will choose no more repetitions.
+	Ended() bool
 	// Decision returns the state of the question. ended means that the run ends with it.
 	Decision(ended bool) *plumb.Decision
 }
@@ -50,6 +56,9 @@ func newSamples(e *engine) (*samples, error) {
 			return nil, err
 		}
 		left += len(q.known[i])
+		if n := len(q.known[i]); n > 0 {
+			e.Sampler.Known(i, slices.Max(slices.Collect(maps.Keys(q.known[i]))))
+		}
 		for _, sessions := range q.known[i] {
 			if e.settled(sessions) {
 				shrink(sessions) // before the next case is read
@@ -73,44 +82,54 @@ func newSamples(e *engine) (*samples, error) {
 
 // draw returns the next repetition with its sessions so far, or nil.
 func (q *samples) draw() *task {
-	n, i, ok := q.e.Sampler.Next()
+	i, ok := q.e.Sampler.Next()
 	if !ok {
 		return nil
 	}
-	x := q.executions[i]
-	if x == nil {
-		x = &execution{index: i, c: &q.e.Suite.Cases[i], info: q.e.Runners[0].Info()}
-		q.executions[i] = x
-	}
-	x.repetitions, x.draws = append(x.repetitions, nil), append(x.draws, n)
+	x := q.execution(i)
+	x.repetitions = append(x.repetitions, nil)
 	t := &task{execution: x, repetition: len(x.repetitions)}
 	t.sessions = q.known[i][t.repetition]
 	delete(q.known[i], t.repetition)
 	return t
 }
 
+func (q *samples) execution(i int) *execution {
+	if q.executions[i] == nil {
+		q.executions[i] = &execution{index: i, c: &q.e.Suite.Cases[i], info: q.e.Runners[0].Info()}
+	}
+	return q.executions[i]
+}
+
 // reveal stores the sessions of a repetition that is done.
 func (q *samples) reveal(t *task) {
 	shrink(t.sessions)
 	t.repetitions[t.repetition-1] = t.sessions
-	q.e.Sampler.Reveal(t.draws[t.repetition-1], t.sessions[len(t.sessions)-1].judgement.Outcome)
+	q.e.Sampler.Reveal(t.index, t.repetition-1, t.sessions[len(t.sessions)-1].judgement.Outcome)
 }
 
-// next returns the next task. It waits while the choice depends on running sessions. It returns nil
-// when the question is decided, and when no more repetitions are allowed.
+// next returns the next task, with a place for it. It waits while the choice depends on running
+// sessions. It returns nil when the question is decided, and when no more repetitions are allowed.
 func (q *samples) next() (*task, error) {
-	for {
+	for q.e.enter() {
+		other := q.e.Sampler.Wait() // before take, which then misses nothing
 		q.mu.Lock()
 		t, changed, flying := q.take(), q.changed, q.flying
 		q.mu.Unlock()
-		if t != nil || flying == 0 || q.e.stopped() {
+		if t != nil {
 			return t, nil
+		}
+		q.e.leave()
+		if flying == 0 && (other == nil || q.e.blocked[0].reason() != nil) || q.e.stopped() {
+			return nil, nil
 		}
 		select {
 		case <-changed:
+		case <-other:
 		case <-q.e.stopping:
 		}
 	}
+	return nil, nil
 }
 
 // canary returns the first repetition on an agent.
@@ -128,7 +147,7 @@ func (q *samples) canary() []task {
 
 // take returns the next task if there is one.
 func (q *samples) take() *task {
-	if q.e.stopped() || q.e.Sampler.Decided() {
+	if q.e.stopped() || q.e.Sampler.Ended() {
 		return nil
 	}
 	var t *task
@@ -136,6 +155,10 @@ func (q *samples) take() *task {
 		t, q.ready = q.ready[0], q.ready[1:]
 	} else if t = q.draw(); t == nil {
 		return nil
+	}
+	if q.e.settled(t.sessions) { // in the log, but drawn only now, because the companion was needed first
+		q.reveal(t)
+		return q.take()
 	}
 	if t.repetition > 1 && q.e.blocked[0].reason() != nil {
 		q.ready = append(q.ready, t) // for a later process: this one only gets the same failure
@@ -154,7 +177,7 @@ func (q *samples) done(t *task) error {
 	close(q.changed)
 	q.changed = make(chan struct{})
 	_, err := q.record(t.execution)
-	if q.e.Sampler.Decided() {
+	if q.e.Sampler.Ended() {
 		q.e.end(plumb.StopDecided)
 	}
 	return err
@@ -170,9 +193,16 @@ func (q *samples) record(x *execution) (<-chan struct{}, error) {
 }
 
 // finish records the repetitions whose result an earlier process did not record, because it was
-// killed. It returns the number of executions without a result. No worker may be running.
+// killed. Among them are those that were in flight at the decision, which nothing draws again. It returns the number of executions without a result. No worker may be running.
 func (q *samples) finish() (remaining int, err error) {
 	q.e.log.drain() // so that the state is complete
+	for i, left := range q.known {
+		for _, n := range slices.Sorted(maps.Keys(left)) {
+			if x := q.execution(i); q.e.settled(left[n]) {
+				x.repetitions = append(x.repetitions, left[n])
+			}
+		}
+	}
 	for i, x := range q.executions {
 		made := 0
 		if x != nil {
