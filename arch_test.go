@@ -101,7 +101,7 @@ var homes = map[string][]string{
 	"testing":     {"plumbtest"},
 	"os/exec": {
 		"internal/proc", "internal/run", "internal/runner", "internal/agent", "internal/script", "internal/job",
-		"internal/cli", "internal/bench",
+		"internal/cli", "internal/bench", "internal/gen",
 	},
 	"database/sql":                {},
 	"github.com/stretchr/testify": {},

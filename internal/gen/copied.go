@@ -1,9 +1,10 @@
 package main
 
 import (
+	"context"
 	"fmt"
-	"go/build"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -32,28 +33,23 @@ var copiedEdits = map[string][]string{
 
 // copies returns the texts of the copied files by their names below root.
 func copies(root string) (map[string]string, error) {
-	module, err := build.Import(copied, root, 0)
+	list := exec.CommandContext(context.Background(), "go", "list", "-f", `{{.Dir}}
+{{join .GoFiles "\n"}}
+{{join .EmbedFiles "\n"}}`, copied)
+	list.Dir = root
+	out, err := list.Output()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("go list %s: %w", copied, err)
 	}
+	names := strings.Split(strings.TrimSpace(string(out)), "\n")
 	texts := map[string]string{}
-	for _, pattern := range slices.Concat(module.GoFiles, module.EmbedPatterns, []string{"LICENSE"}) {
-		err := filepath.WalkDir(filepath.Join(module.Dir, pattern), func(name string, d os.DirEntry, err error) error {
-			if err != nil || d.IsDir() {
-				return err
-			}
-			data, err := os.ReadFile(name)
-			if err != nil {
-				return err
-			}
-			below, err := filepath.Rel(module.Dir, name)
-			if err != nil {
-				return err
-			}
-			below = filepath.ToSlash(below)
-			texts[copiedTo+"/"+below], err = edited(below, strings.ReplaceAll(string(data), "\r\n", "\n"))
-			return err
-		})
+	for _, below := range append(names[1:], "LICENSE") {
+		data, err := os.ReadFile(filepath.Join(names[0], below))
+		if err != nil {
+			return nil, err
+		}
+		below = filepath.ToSlash(below)
+		texts[copiedTo+"/"+below], err = edited(below, strings.ReplaceAll(string(data), "\r\n", "\n"))
 		if err != nil {
 			return nil, err
 		}
