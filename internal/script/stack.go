@@ -201,6 +201,8 @@ func (vm *VM) expression(stack string) string {
 
 // The Unicode classes take most of the time that the regular expressions of this package need, and few
 // programs get here.
+//
+//nolint:gochecknoglobals // compiled once, never changed
 var (
 	calleeBefore = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?:[\pL\pN_$]+\s*[?!]?\.\s*)*[\pL\pN_$]*$`)
