@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/mathext"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // normalQuantile returns z for which a normal variable lies in (-z, z) with probability conf. The
@@ -30,7 +29,13 @@ func tQuantile(conf, df float64) float64 {
 
 // tAbove returns the probability that a variable of Student's distribution with df degrees of
 // freedom is at least t.
-func tAbove(t, df float64) float64 { return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: df}.Survival(t) }
+func tAbove(t, df float64) float64 {
+	p := 0.5 * betaBelow(df/2, 0.5, df/(df+t*t))
+	if t < 0 {
+		return 1 - p
+	}
+	return p
+}
 
 // betaQuantile returns x for which I_x(a, b) = p.
 func betaQuantile(a, b, p float64) float64 {

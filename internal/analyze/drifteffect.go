@@ -5,8 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // The effect floor: a change below these figures is recorded, but not shown as drift.
@@ -23,7 +21,7 @@ func (c *spanCache) effect(a *DriftAlarm, test *windowTest) DriftEffect {
 		e.LostSimilarity, e.Alike = lost.point(), alike.point()
 	}
 	if _, fit := c.scoreChange(a, test); fit.df >= 1 && !math.IsNaN(fit.effect) {
-		half := distuv.StudentsT{Sigma: 1, Nu: fit.df}.Quantile(0.5+confidence/2) * fit.se
+		half := tQuantile(confidence, fit.df) * fit.se
 		e.Score, e.ScoreLow, e.ScoreHigh = 100*fit.effect, 100*(fit.effect-half), 100*(fit.effect+half)
 	}
 	return e

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat/combin"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // windowTest is the test of one window: it compares the runs of the new days with those of the old
@@ -274,7 +273,7 @@ func studentTest(effect, se, df float64) testResult {
 	if !(se > 0) {
 		return testResult{p: 1}
 	}
-	r := testResult{sign: 1, p: min(1, 2*distuv.StudentsT{Sigma: 1, Nu: df}.Survival(math.Abs(effect)/se))}
+	r := testResult{sign: 1, p: min(1, 2*tAbove(math.Abs(effect)/se, df))}
 	if effect < 0 {
 		r.sign = -1
 	}

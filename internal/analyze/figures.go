@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/plumb-eval/plumb"
 )
 
@@ -88,7 +86,7 @@ func Times(run *plumb.Run) Distribution {
 		return Distribution{}
 	}
 	slices.Sort(times)
-	at := func(p float64) int64 { return int64(stat.Quantile(p, stat.Empirical, times, nil)) }
+	at := func(p float64) int64 { return int64(empirical(times, p)) }
 	d := Distribution{N: len(times), P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: int64(times[len(times)-1])}
 	if q := quantile(times, 0.5); q.Bounded() {
 		d.Low, d.High = int64(q.Lo), int64(q.Hi)

@@ -4,8 +4,6 @@ import (
 	"math"
 	"slices"
 
-	"gonum.org/v1/gonum/stat"
-
 	"github.com/plumb-eval/plumb"
 )
 
@@ -99,9 +97,14 @@ func (v *values) metric(run *plumb.Run, r Rate, value func(*plumb.Execution) flo
 	return m
 }
 
+// empirical returns the smallest value that at least the share q of the values do not exceed.
+func empirical(sorted []float64, q float64) float64 {
+	return sorted[max(int(math.Ceil(q*float64(len(sorted)))), 1)-1]
+}
+
 func quantile(sorted []float64, q float64) Quantile {
 	lo, hi := QuantileInterval(sorted, q, confidence)
-	return Quantile{stat.Quantile(q, stat.Empirical, sorted, nil), lo, hi}
+	return Quantile{empirical(sorted, q), lo, hi}
 }
 
 // Score describes the scores of the measured executions of a group.
@@ -144,6 +147,6 @@ func (r Rate) Score(run *plumb.Run) Score {
 	s.Mean = CaseT(scores, clusters, confidence)
 	slices.Sort(scores)
 	s.Min, s.Max = scores[0], scores[s.N-1]
-	s.Median = stat.Quantile(0.5, stat.Empirical, scores, nil)
+	s.Median = empirical(scores, 0.5)
 	return s
 }

@@ -112,30 +112,60 @@ func signFlip(sizes []float64, sum float64, seed Seed) Permutation {
 		return enumerate(choices, sum)
 	}
 	return sample(seed, sum, func(random *rand.ChaCha8, sums []float64) {
-		// Eight differences have 256 signed sums. One random byte picks one of them for each draw.
-		var table [256]float64
-		picks := make([]byte, len(sums))
-		for eight := range slices.Chunk(sizes, 8) {
-			table[0] = 0
-			for _, d := range eight {
-				table[0] -= d
+		var tables [signTables]signTable
+		picks := make([]byte, signTables*len(sums))
+		for sizes := range slices.Chunk(sizes, signTables*signs) {
+			for i := range tables {
+				from, to := min(i*signs, len(sizes)), min((i+1)*signs, len(sizes))
+				tables[i].fill(sizes[from:to])
 			}
-			filled := 1
-			for _, d := range eight {
-				for i := range filled {
-					table[filled+i] = table[i] + 2*d
-				}
-				filled *= 2
+			for i := 0; i < len(picks); i += 8 {
+				binary.LittleEndian.PutUint64(picks[i:], random.Uint64())
 			}
-			for ; filled < len(table); filled *= 2 { // the last differences can be fewer than eight
-				copy(table[filled:], table[:filled])
-			}
-			_, _ = random.Read(picks) // never fails
-			for i, pick := range picks {
-				sums[i] += table[pick]
-			}
+			addSigned(sums, &tables, picks)
 		}
 	})
+}
+
+const (
+	// signs is the number of differences whose signs are the bits of one random byte.
+	signs = 8
+	// signTables is the number of tables that are added at once, so that each sum is read and
+	// written less often. It makes the random bytes of a block a multiple of eight.
+	signTables = 8
+)
+
+// signTable has the signed sums of up to eight differences, by the byte with their signs.
+type signTable [1 << signs]float64
+
+func (t *signTable) fill(sizes []float64) {
+	t[0] = 0
+	for _, d := range sizes {
+		t[0] -= d
+	}
+	filled := 1
+	for _, d := range sizes {
+		for i := range filled {
+			t[filled+i] = t[i] + 2*d
+		}
+		filled *= 2
+	}
+	for ; filled < len(t); filled *= 2 { // the last differences can be fewer than eight
+		copy(t[filled:], t[:filled])
+	}
+}
+
+// addSigned adds to each sum one entry of each table. picks has the random bytes of all sums for the
+// first table, then for the second, and so on.
+func addSigned(sums []float64, tables *[signTables]signTable, picks []byte) {
+	n := len(sums)
+	for t := 0; t < signTables; t += 4 { // four at once: a loop over the tables would take longer than the sums
+		t0, t1, t2, t3 := &tables[t], &tables[t+1], &tables[t+2], &tables[t+3]
+		p0, p1, p2, p3 := picks[t*n:][:n], picks[(t+1)*n:][:n], picks[(t+2)*n:][:n], picks[(t+3)*n:][:n]
+		for i, s := range sums {
+			sums[i] = s + t0[p0[i]] + t1[p1[i]] + t2[p2[i]] + t3[p3[i]]
+		}
+	}
 }
 
 // choice is the distribution of what one case, or several equal ones, adds to a sum.

@@ -6,9 +6,6 @@ import (
 	"slices"
 	"strconv"
 
-	"gonum.org/v1/gonum/stat"
-	"gonum.org/v1/gonum/stat/distuv"
-
 	"github.com/plumb-eval/plumb"
 )
 
@@ -56,7 +53,8 @@ func NewSnapshotTest(metric string, samples [][]float64, planned int) SnapshotTe
 	t := SnapshotTest{margin: math.Log(SnapshotMargin(metric)), level: snapshotAlpha / 2 / float64(max(planned, 1))}
 	for _, s := range samples {
 		if l := positiveLogs(s); len(l) >= 2 {
-			t.variance += stat.Variance(l, nil)
+			_, variance := meanVariance(l)
+			t.variance += variance
 			t.cases++
 		}
 	}
@@ -78,20 +76,21 @@ func (t SnapshotTest) Case(measured, samples []float64) plumb.SnapshotCheck {
 	if len(y) == 0 || len(x) == 0 {
 		return c
 	}
-	ratio := stat.Mean(y, nil) - stat.Mean(x, nil)
-	c.Ratio, c.Mean = math.Exp(ratio), math.Exp(stat.Mean(x, nil))
+	mean, variance := meanVariance(x)
+	ratio := average(y) - mean
+	c.Ratio, c.Mean = math.Exp(ratio), math.Exp(mean)
 	c.Low, c.High = math.Exp(slices.Min(x)), math.Exp(slices.Max(x))
-	variance := 0.0
-	if len(x) >= 2 {
-		variance = stat.Variance(x, nil)
-	} else if t.cases < poolCases {
-		c.Needs = wantedSamples - len(x)
-		return c
+	if len(x) < 2 {
+		if t.cases < poolCases {
+			c.Needs = wantedSamples - len(x)
+			return c
+		}
+		variance = 0
 	}
 	shrunk := (priorWeight*t.variance + (k-1)*variance) / (k + priorWeight - 1)
 	deviation := math.Sqrt(shrunk * (1/k + 1/r))
 	freedom := min(k+priorWeight-1, mostFreedom)
-	p := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: freedom}.Survival((ratio - t.margin) / deviation)
+	p := tAbove((ratio-t.margin)/deviation, freedom)
 	c.P, c.Failed = &p, p <= t.level
 	return c
 }
@@ -166,14 +165,13 @@ func (s *SnapshotSuite) test(ratios []float64) {
 	if len(ratios) < suiteCases {
 		return
 	}
-	mean, deviation := stat.MeanStdDev(ratios, nil)
-	if !(deviation > 0) {
+	mean, variance := meanVariance(ratios)
+	if !(variance > 0) {
 		return
 	}
-	t := distuv.StudentsT{Mu: 0, Sigma: 1, Nu: m - 1}
-	se := deviation / math.Sqrt(m)
-	half := t.Quantile(0.5+confidence/2) * se
-	p := t.Survival((mean - math.Log(SnapshotMargin(s.Metric))) / se)
+	se := math.Sqrt(variance / m)
+	half := tQuantile(confidence, m-1) * se
+	p := tAbove((mean-math.Log(SnapshotMargin(s.Metric)))/se, m-1)
 	s.Ratio, s.Low, s.High = new(math.Exp(mean)), new(math.Exp(mean-half)), new(math.Exp(mean+half))
 	s.P, s.Failed = &p, p <= snapshotAlpha/2
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -208,16 +209,28 @@ func exit(code int) error {
 	return exitError{code}
 }
 
-func (a *app) commands() []*cobra.Command {
-	return []*cobra.Command{
-		runCommand(a), planCommand(a), aaCommand(a), resumeCommand(a), scoreCommand(a), compareCommand(a),
-		baselineCommand(a), reportCommand(a), runsCommand(a), showCommand(a),
-		suiteCommand(a), validateCommand(a), listCommand(a), modelsCommand(a),
-		driftCommand(a), judgeCommand(a), normalizeCommand(a), explainCommand(a), gcCommand(a), execCommand(a),
-		demoCommand(a), doctorCommand(a), initCommand(a), versionCommand(a),
+// command is a command of plumb: its name, and the function that makes it with its flags.
+type command struct {
+	name string
+	make func(*app) *cobra.Command
+}
+
+// commands returns all commands.
+func commands() []command {
+	return []command{
+		{"run", runCommand}, {"plan", planCommand}, {"aa", aaCommand}, {"resume", resumeCommand},
+		{"score", scoreCommand}, {"compare", compareCommand}, {"baseline", baselineCommand},
+		{"report", reportCommand}, {"runs", runsCommand}, {"show", showCommand}, {"suite", suiteCommand},
+		{"validate", validateCommand}, {"list", listCommand}, {"models", modelsCommand},
+		{"drift", driftCommand}, {"judge", judgeCommand}, {"normalize", normalizeCommand},
+		{"explain", explainCommand}, {"gc", gcCommand}, {"exec", execCommand}, {"demo", demoCommand},
+		{"doctor", doctorCommand}, {"init", initCommand}, {"version", versionCommand},
 	}
 }
 
+// root makes the command line. The first argument decides which commands it has: a name selects this
+// one, because making the flags of all takes longer than many commands run. Anything else, such as
+// help or a misspelled name, needs all.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "plumb",
@@ -246,7 +259,14 @@ the config or a suite is invalid and nothing was run, 3 when nothing failed but 
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print the result as JSON")
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate("plumb {{.Version}}\n")
-	root.AddCommand(a.commands()...)
+	wanted := commands()
+	named := func(c command) bool { return len(a.Args) > 0 && c.name == a.Args[0] }
+	if i := slices.IndexFunc(wanted, named); i >= 0 {
+		wanted = wanted[i : i+1]
+	}
+	for _, c := range wanted {
+		root.AddCommand(c.make(a))
+	}
 	improveErrors(root)
 	return root
 }

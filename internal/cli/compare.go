@@ -85,11 +85,7 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	base, err := p.OpenSide(baseRef)
-	if err != nil {
-		return err
-	}
-	cand, err := p.OpenSide(candRef)
+	base, cand, err := p.OpenSides(baseRef, candRef)
 	if err != nil {
 		return err
 	}

@@ -32,12 +32,15 @@ func TestCommandsAreComplete(t *testing.T) {
 		}
 		scripts.Write(text)
 	}
-	for _, c := range (&app{}).commands() {
-		if !strings.Contains(string(readme), "`plumb "+c.Name()) {
-			t.Errorf("the table of commands in README.md lacks plumb %s", c.Name())
+	for _, c := range commands() {
+		if name := c.make(&app{}).Name(); name != c.name {
+			t.Errorf("plumb %s is in the list of commands as %s", name, c.name)
 		}
-		if !regexp.MustCompile(`(?m)^[^#\n]*plumb ` + c.Name() + `( |$)`).MatchString(scripts.String()) {
-			t.Errorf("no script in internal/cli/testdata/script runs plumb %s", c.Name())
+		if !strings.Contains(string(readme), "`plumb "+c.name) {
+			t.Errorf("the table of commands in README.md lacks plumb %s", c.name)
+		}
+		if !regexp.MustCompile(`(?m)^[^#\n]*plumb ` + c.name + `( |$)`).MatchString(scripts.String()) {
+			t.Errorf("no script in internal/cli/testdata/script runs plumb %s", c.name)
 		}
 	}
 	for _, s := range new(config.Settings).List() {

@@ -44,10 +44,19 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts checks what users see. UPDATE=1 rewrites the expected output in the scripts.
+// TestScripts checks what users see. UPDATE=1 rewrites the expected output in the scripts. With -short
+// it takes only the scripts about runs, which have goroutines that meet.
 func TestScripts(t *testing.T) {
+	names := "*"
+	if testing.Short() {
+		names = "r[eu][ns]*" // run, resume
+	}
+	files, err := filepath.Glob("testdata/script/" + names + ".txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Files:               files,
 		UpdateScripts:       os.Getenv("UPDATE") != "",
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,

@@ -36,6 +36,9 @@ func awkwardValues() []string {
 // TestSecretsChangeNothing: whatever the value of a secret, a run has the outcomes, counts and
 // reports of a run without it, and so has one that was killed and resumed.
 func TestSecretsChangeNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("slow; CI runs it in full")
+	}
 	const cases = 24
 	values := awkwardValues()
 	random := rapid.StringOf(rapid.OneOf(rapid.RuneFrom([]rune(`abest01"\{}:,-_. `)), rapid.Rune()))

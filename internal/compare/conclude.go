@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/plumb-eval/plumb/internal/analyze"
@@ -452,6 +454,21 @@ func noEffect(alpha float64) Effect {
 // passing pairs, too: failures often run into a limit.
 const enoughOutcomes = 5
 
+// graded returns the figures of a metric other than the pass rate, which are none if nobody reported it.
+func (a *analysis) graded(m Metric, b *builder, runner string) []Figure {
+	s := b.graded(m, nil)
+	if !s.found {
+		return nil
+	}
+	figures := []Figure{a.figure(s, runner)}
+	if m == Tokens && b.bothOutcomes() {
+		passing := b.graded(m, (*analyze.Sample).Passed)
+		passing.among = "passing"
+		figures = append(figures, a.figure(passing, runner))
+	}
+	return figures
+}
+
 // otherMetrics computes the figures of all metrics but the pass rate.
 func (a *analysis) otherMetrics() {
 	out := a.out
@@ -460,20 +477,25 @@ func (a *analysis) otherMetrics() {
 		out.Metrics = append(out.Metrics, out.Runners[i].Figure)
 	}
 	first := len(out.Metrics)
+	// The metrics do not depend on each other. As many run at once as there are processors, because
+	// each needs memory for the values of all pairs.
+	figures := make([][]Figure, 0, len(metrics())*len(a.builders))
+	var wait sync.WaitGroup
+	turns := make(chan struct{}, runtime.GOMAXPROCS(0))
 	for _, m := range metrics()[1:] {
 		for i, b := range a.builders {
-			runner := a.m.Runners[i].Cand
-			s := b.graded(m, nil)
-			if !s.found {
-				continue
-			}
-			out.Metrics = append(out.Metrics, a.figure(s, runner))
-			if m == Tokens && b.bothOutcomes() {
-				passing := b.graded(m, (*analyze.Sample).Passed)
-				passing.among = "passing"
-				out.Metrics = append(out.Metrics, a.figure(passing, runner))
-			}
+			figures = append(figures, nil)
+			to := &figures[len(figures)-1]
+			turns <- struct{}{}
+			wait.Go(func() {
+				*to = a.graded(m, b, a.m.Runners[i].Cand)
+				<-turns
+			})
 		}
+	}
+	wait.Wait()
+	for _, f := range figures {
+		out.Metrics = append(out.Metrics, f...)
 	}
 	family := make([]*Figure, 0, len(out.Metrics))
 	for i := first; i < len(out.Metrics); i++ {

@@ -207,18 +207,21 @@ type builder struct {
 
 func newBuilder(m *Matching, r *RunnerPair) *builder {
 	b := &builder{runs: []string{m.Base.ID, m.Cand.ID, r.Base, r.Cand}}
-	names := map[*Pair]string{}
+	type named struct {
+		pair *Pair
+		name string
+	}
+	pairs := make([]named, 0, len(r.Pairs))
 	for i := range r.Pairs {
 		if p := &r.Pairs[i]; !p.SameAnswer {
-			b.pairs = append(b.pairs, p)
-			names[p] = pairName(m, p)
+			pairs = append(pairs, named{p, pairName(m, p)})
 		}
 	}
 	// The order of the input must not change a sum of floating-point numbers, and neither must the
 	// order of the sides.
-	slices.SortFunc(b.pairs, func(x, y *Pair) int { return cmp.Compare(names[x], names[y]) })
-	for _, p := range b.pairs {
-		b.names = append(b.names, names[p])
+	slices.SortFunc(pairs, func(x, y named) int { return cmp.Compare(x.name, y.name) })
+	for _, p := range pairs {
+		b.pairs, b.names = append(b.pairs, p.pair), append(b.names, p.name)
 	}
 	if m.Clustered {
 		b.clusters = clusterNumbers(len(b.pairs), func(i int) string { return b.pairs[i].Cluster })

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/plumb-eval/plumb"
@@ -290,6 +292,17 @@ func exists(path string) bool {
 
 // Baselines returns the directory of baselines, which is beside the config.
 func (p *Project) Baselines() string { return filepath.Join(p.Config.Dir, compare.BaselinesDir) }
+
+// OpenSides opens both sides of a comparison at once, because reading the logs of large runs takes most
+// of its time. The error is that of the baseline if both fail.
+func (p *Project) OpenSides(base, cand string) (b, c *compare.Side, err error) {
+	var wait sync.WaitGroup
+	var candErr error
+	wait.Go(func() { c, candErr = p.OpenSide(cand) })
+	b, err = p.OpenSide(base)
+	wait.Wait()
+	return b, c, cmp.Or(err, candErr)
+}
 
 // OpenSide opens one side of a comparison; see [compare.Open].
 func (p *Project) OpenSide(ref string) (*compare.Side, error) {

@@ -407,6 +407,9 @@ func visible(c rune) rune {
 // TestAgainstReference generates texts from forms of a secret, complete and broken, with invisible
 // characters in them.
 func TestAgainstReference(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector, and all of it is one goroutine")
+	}
 	all := encodings()
 	var names []string
 	for name := range all {

@@ -182,6 +182,9 @@ func hidden(secret string) []string {
 // TestReportsShowNoSecret plants secrets in every text of a run, however written, and renders it in
 // every way: no report has one, nor a part of one, after its reader has decoded it.
 func TestReportsShowNoSecret(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector, and all of it is one goroutine")
+	}
 	var known []redact.Secret
 	all, spread := "", ""
 	for name, value := range canaries() {

@@ -199,9 +199,15 @@ func (vm *VM) expression(stack string) string {
 	return ""
 }
 
+// The Unicode classes take most of the time that the regular expressions of this package need, and few
+// programs get here.
+//
+//nolint:gochecknoglobals // compiled once, never changed
 var (
-	calleeBefore = regexp.MustCompile(`(?:[\pL\pN_$]+\s*[?!]?\.\s*)*[\pL\pN_$]*$`)
-	calleeAfter  = regexp.MustCompile(`^[\pL\pN_$.?!\s]*\(`)
+	calleeBefore = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?:[\pL\pN_$]+\s*[?!]?\.\s*)*[\pL\pN_$]*$`)
+	})
+	calleeAfter = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\pL\pN_$.?!\s]*\(`) })
 )
 
 // callAt returns the text of the call expression at a position: from the start of its callee to its
@@ -210,10 +216,10 @@ var (
 func callAt(source string, at Position) string {
 	offset := offsetOf(source, at.Line, at.Column)
 	loader, ok := loaderOf(at.File)
-	if offset < 0 || !ok || !calleeAfter.MatchString(source[offset:]) {
+	if offset < 0 || !ok || !calleeAfter().MatchString(source[offset:]) {
 		return ""
 	}
-	start := calleeBefore.FindStringIndex(source[:offset])[0]
+	start := calleeBefore().FindStringIndex(source[:offset])[0]
 	for end, tries := offset, 200; tries > 0; tries-- {
 		next := strings.IndexByte(source[end:], ')')
 		if next < 0 {
