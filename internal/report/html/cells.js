@@ -30,12 +30,13 @@ function rowHead(m, row) {
 }
 
 // start returns what a folded cell shows of a text: its start, or the surroundings of what the
-// reader searches for.
-function start(text, needle) {
-  const lines = text.split("\n", 7).slice(0, 6).join("\n"), short = lines.length > 300 ? lines.slice(0, 280) : lines;
+// reader searches for. It is the text itself if that is short.
+function start(text, needle, limit = 280, lines = 6) {
+  let short = text.split("\n", lines + 1).slice(0, lines).join("\n");
+  if (short.length > limit + 20) short = short.slice(0, limit);
   if (short.length === text.length) return text;
   const at = needle ? text.toLowerCase().indexOf(needle) : -1;
-  return at > short.length - needle.length ? "… " + text.slice(Math.max(0, at - 80), at + 200) + " …" : short + " …";
+  return at > short.length - needle.length ? "… " + text.slice(Math.max(0, at - 80), at + limit - 80) + " …" : short.trimEnd() + " …";
 }
 
 // cellNode draws one execution.
@@ -43,28 +44,28 @@ function cellNode(m, row, col) {
   const c = row.cells[col.i], label = [col.prompt, index.runners.length > 1 || !col.prompt ? col.name : ""].filter(Boolean).join(" · ");
   if (!c) return el("div.mcell.none", {role: "gridcell"}, el("span.dim", "–"));
   const t = c.tries[c.chosen], s = t && c.x && (c.x.sessions || []).find((o) => o.repetition === t.repetition && o.session === t.session);
-  const word = c.tries.length > 1 && s ? wordOf(s) : c.word, tab = m.current(c) ? "0" : "-1", wide = m.wide();
+  const wide = m.wide(), word = wide && c.tries.length > 1 && s ? wordOf(s) : c.word, tab = m.current(c) ? "0" : "-1";
   const button = (act, name, text, f) => el("button.tool", {type: "button", "data-act": act, tabindex: tab, "aria-label": name, title: name, onclick: f}, text);
   const used = c.x && c.x.used && m.metric ? c.x.used[m.metric - 1] : m.show.has("latency") && !(wide && t) ? c.time : "";
   const which = c.tries.length > 1 && c.x && c.chosen !== c.first ? routeOf(c.x, s) : "x" + c.at;
   const go = el(c.shown ? "a.go" : "span.go", {href: c.shown && "#" + which, tabindex: tab, title: [c.sure, c.x && c.x.reason].filter(Boolean).join("\n").slice(0, 600), "data-act": "go"},
-    mark(wide ? word : c.word), el("span.sr", words[wide ? word : c.word]), " ", c.more, c.more && used ? " " : "", used);
-  const node = el("div.mcell." + c.word + (c.out ? ".out" : "") + (c.open ? ".open" : ""), {role: "gridcell", "data-at": c.at});
+    mark(word), " ", wide ? words[word] : el("span.sr", words[word]), " ", c.more, c.more && used ? " " : "", used);
+  const node = el("div.mcell." + word + (c.out ? ".out" : "") + (c.open ? ".open" : ""), {role: "gridcell", "data-at": c.at});
   const top = el("div.top1", el("span.phone", label), go);
   node.append(top);
   if (!wide) return node;
   if (c.tries.length > 1) {
-    top.append(el("span.stepper", button("prev", "previous repetition ([)", "‹", () => m.step(c, -1)), el("span", t.repetition + " of " + c.tries.length), button("next", "next repetition (])", "›", () => m.step(c, 1))));
+    top.append(el("span.stepper", button("prev", "previous repetition ([)", "‹", () => m.step(c, -1)), el("span", {title: "repetition " + t.repetition + " of " + c.tries.length}, "#" + t.repetition), button("next", "next repetition (])", "›", () => m.step(c, 1))));
   }
-  top.append(el("span.grow"), figuresNode(m, t));
+  top.append(el("span.grow"));
   if (answerOf(c)) top.append(button("copy", "copy the answer (y)", "copy", () => copy(answerOf(c), "the answer")));
   let folded = false;
-  const text = (name, full) => {
-    const short = c.open ? full : start(full, m.needle);
-    folded = folded || start(full, m.needle) !== full;
-    return highlight(el(name), short, m.needle);
+  const text = (name, full, limit, lines) => {
+    const short = start(full, m.needle, limit, lines);
+    folded = folded || short !== full;
+    return highlight(el(name), c.open ? full : short, m.needle);
   };
-  if (m.show.has("prompt") && c.prompt && !row.prompt) node.append(text("div.q", c.prompt));
+  if (m.show.has("prompt") && c.prompt && !row.prompt) node.append(text("div.q", c.open ? c.prompt : c.prompt.replace(/\s+/g, " "), 70));
   if (m.show.has("answer")) {
     const answer = answerOf(c), base = row.cells[m.base];
     if (answer && base && m.base !== col.i && answerOf(base)) {
@@ -79,7 +80,7 @@ function cellNode(m, row, col) {
   }
   const reason = t ? t.reason : c.x && c.x.reason;
   if (m.show.has("reason") && reason && word !== "pass") node.append(text("div.r", reason));
-  if (folded) node.append(button("more", "unfold (Space)", c.open ? "show less" : "show all", () => m.unfold(c)));
+  node.append(el("div.foot", folded && button("more", "unfold (Space)", c.open ? "show less" : "show all", () => m.unfold(c)), el("span.grow"), figuresNode(m, t)));
   return node;
 }
 
@@ -104,21 +105,38 @@ function wordDiff(before, after) {
   while (endA > from && endB > from && a[endA - 1].key[0] === b[endB - 1].key[0]) { endA--; endB--; }
   const middle = myers(a, b, from, endA, endB);
   if (!middle) return null;
-  const out = [], push = (kind, word) => {
-    const last = out[out.length - 1];
-    if (last && last[0] === kind) last[1] += word;
-    else out.push([kind, word]);
+  // A few equal characters between two changes are part of one change, which reads better.
+  const out = [];
+  let same = "", del = "", add = "";
+  const flush = () => {
+    if (del) out.push(["del", del]);
+    if (add) out.push(["add", add]);
+    del = add = "";
   };
-  for (let i = 0; i < from; i++) push("same", b[i].key[0]);
+  const equal = (word) => { same += word; }, change = () => {
+    if (!same) return;
+    if ((del || add) && same.trim().length < 6) {
+      del += same;
+      add += same;
+    } else {
+      flush();
+      out.push(["same", same]);
+    }
+    same = "";
+  };
+  for (let i = 0; i < from; i++) equal(b[i].key[0]);
   let i = from, j = from;
   for (const [p, q] of [...middle, [endA, endB]]) {
-    while (i < p) push("del", a[i++].key[0]);
-    while (j < q) push("add", b[j++].key[0]);
+    if (i < p || j < q) change();
+    while (i < p) del += a[i++].key[0];
+    while (j < q) add += b[j++].key[0];
     if (p === endA) break; // the end of the middle part
-    push("same", b[j++].key[0]);
+    equal(b[j++].key[0]);
     i++;
   }
-  for (; j < b.length; j++) push("same", b[j].key[0]);
+  for (; j < b.length; j++) equal(b[j].key[0]);
+  flush();
+  if (same) out.push(["same", same]);
   return out;
 }
 

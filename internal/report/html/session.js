@@ -194,7 +194,7 @@ function factsPart(x, s, head) {
 function tokensNode(report, requests) {
   const all = report.usage;
   const row = (name, t, total) => el("tr" + (total ? ".total" : ""), el("th", {scope: "row"}, name), [t.inputTokens, t.cacheTokens, t.outputTokens, t.reasoningTokens].map((n) => el("td", count(n))));
-  const table = (rows) => el("table.req", el("thead", el("tr", ["", "in", "cache", "out", "reason"].map((h) => el("th", {scope: "col"}, h)))), el("tbody", rows));
+  const table = (rows) => el("table.req", el("thead", el("tr", ["", "in", "cache", "out", "reason"].map((h) => h ? el("th", {scope: "col"}, h) : el("td")))), el("tbody", rows));
   const box = el("div", table([row("all", all, true)]));
   if (all.totalTokens !== undefined) box.append(el("p.dim", count(all.totalTokens) + " billable (not from a cache)"));
   if (all.cacheWriteTokens) box.append(el("p.dim", count(all.cacheWriteTokens) + " written to the cache"));
