@@ -211,7 +211,7 @@ func exit(code int) error {
 func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		runCommand(a), planCommand(a), aaCommand(a), resumeCommand(a), scoreCommand(a), compareCommand(a),
-		baselineCommand(a), reportCommand(a), runsCommand(a), showCommand(a),
+		baselineCommand(a), reportCommand(a), viewCommand(a), runsCommand(a), showCommand(a),
 		suiteCommand(a), validateCommand(a), listCommand(a), modelsCommand(a),
 		driftCommand(a), judgeCommand(a), normalizeCommand(a), explainCommand(a), gcCommand(a), execCommand(a),
 		demoCommand(a), doctorCommand(a), initCommand(a), versionCommand(a),

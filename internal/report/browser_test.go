@@ -204,6 +204,14 @@ func (b *browser) click(selector string) {
 	b.do("click "+selector, chromedp.Click(chromedp.CSS(selector)))
 }
 
+// reach scrolls down until an element that the page creates only near the window is in sight.
+func (b *browser) reach(selector string) {
+	b.t.Helper()
+	b.wait(fmt.Sprintf(`(() => { const e = document.querySelector(%q);
+		if (e) e.scrollIntoView({block: "center"}); else scrollBy(0, 1500);
+		return e && e.getBoundingClientRect().bottom < innerHeight; })()`, selector))
+}
+
 // text returns what a reader sees of an element.
 func (b *browser) text(selector string) string {
 	b.t.Helper()
