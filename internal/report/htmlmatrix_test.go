@@ -105,14 +105,27 @@ func matrixLog(items, repeat int) *log {
 func (b *browser) inMatrix(l *log) {
 	b.t.Helper()
 	b.open(openable(b.t, l), "")
-	ask[any](b, `location.hash = "matrix", 0`)
-	b.wait(`document.querySelector(".mcell")`)
+	b.toMatrix()
+}
+
+// toMatrix scrolls to the first rows of the matrix.
+func (b *browser) toMatrix() {
+	b.t.Helper()
+	b.wait(`(document.getElementById("matrix").scrollIntoView(), document.querySelector(".mcell"))`)
+}
+
+// rows returns the number of rows, of which the page has only those near the window.
+func (b *browser) rows() int {
+	b.t.Helper()
+	return ask[int](b, `Number(document.querySelector("div.matrix").getAttribute("aria-rowcount")) - 1`)
 }
 
 // cell returns what a reader sees of the cell of an execution.
 func (b *browser) cell(at int) string {
 	b.t.Helper()
-	return b.text(fmt.Sprintf(".mcell[data-at='%d']", at))
+	selector := fmt.Sprintf(".mcell[data-at='%d']", at)
+	b.wait(fmt.Sprintf("document.querySelector(%q)", selector)) // cells appear near the window
+	return b.text(selector)
 }
 
 // TestHTMLAnswers: the matrix has the prompt and the answer of each item, on each prompt and runner.
@@ -153,7 +166,7 @@ func TestHTMLAnswers(t *testing.T) {
 	chip := func(name string, cases int, failures string) {
 		t.Helper()
 		b.click("#filters " + name)
-		if got := len(ask[[]string](b, `[...document.querySelectorAll(".mbody .id")].map((e) => e.textContent)`)); got != cases {
+		if got := b.rows(); got != cases {
 			t.Errorf("%s: %d cases, want %d", name, got, cases)
 		}
 		if got := b.text("#h-failures small"); got != failures {
@@ -171,12 +184,15 @@ func TestHTMLAnswers(t *testing.T) {
 	if n := b.number(".colhead"); n != 2 {
 		t.Errorf("%d columns are left", n)
 	}
-	if text := b.text(".mbody .mrow .rowhead"); strings.Contains(text, "Capital of") {
-		t.Errorf("the prompt of one column is that of the row: %s", text)
+	b.toMatrix()
+	if text := b.text(".mbody .mrow .rowhead"); !strings.Contains(text, "Capital of France?") {
+		t.Errorf("the row does not show the prompt that its cells share: %s", text)
 	}
+	lacks(0, "Capital of France?")
 	chip("[data-row=differs]", 0, "0 of 8")
 	b.click("#clear")
 	ask[any](b, `document.querySelectorAll(".menu")[1].querySelectorAll("input").forEach((e, i) => { if (i > 1) e.click(); })`)
+	b.toMatrix()
 	// Figures on demand.
 	lacks(0, "$0.0021")
 	ask[any](b, `for (const name of ["tokens", "cost", "score"]) document.querySelector("#matrixtools [name=" + name + "]").click()`)
@@ -195,8 +211,10 @@ func TestHTMLAnswers(t *testing.T) {
 	// A text of an answer is found, and shown.
 	b.press("/")
 	b.press("Reykj")
+	b.wait(`document.activeElement.value === "Reykj"`)
+	b.toMatrix()
 	b.wait(`document.querySelector(".mcell mark")?.textContent === "Reykj"`)
-	if n := b.number(".mbody .mrow"); n != 1 {
+	if n := b.rows(); n != 1 {
 		t.Errorf("%d rows have the text", n)
 	}
 	b.press(kb.Escape)
@@ -245,6 +263,7 @@ func TestHTMLMatrixKeys(t *testing.T) {
 	b.wait(`document.getElementById("live").textContent === "copied the answer"`)
 	b.press("d")
 	b.wait(`document.querySelector(".colhead:nth-child(4) .tag")`)
+	has("#x78")
 	b.press("d")
 	b.wait(`!document.querySelector(".colhead .tag")`)
 	// Repetitions.
@@ -346,13 +365,13 @@ func TestHTMLMatrixScale(t *testing.T) {
 	if got[3] > 20_000 {
 		t.Errorf("%.0f elements", got[3])
 	}
-	b.wait(`(scrollTo(0, document.querySelector("#rates").offsetTop - 900), [...document.querySelectorAll(".mbody .id")].some((e) => e.textContent === "capital-of-ecuador-1233"))`)
+	b.wait(`(scrollTo(0, document.querySelector("#rates").offsetTop - 900), [...document.querySelectorAll(".mbody .id")].some((e) => e.textContent === "capital-of-south-korea-1249"))`)
 	const typed = `(() => { const t = performance.now(), field = document.querySelector("#text"); field.value = "Old Town";
 		field.dispatchEvent(new Event("input")); return performance.now() - t; })()`
 	ms := ask[float64](b, typed)
 	t.Logf("a search in 5,000 answers takes %.0f ms", ms)
-	if ms > 1000 || b.number(".mbody .mrow") == 0 {
-		t.Errorf("a search takes %.0f ms and shows %d rows", ms, b.number(".mbody .mrow"))
+	if ms > 1000 || b.rows() == 0 {
+		t.Errorf("a search takes %.0f ms and shows %d rows", ms, b.rows())
 	}
 }
 
@@ -365,7 +384,6 @@ func TestHTMLAnswersLimit(t *testing.T) {
 	}
 	l := newLog(info("gpt-5"), cases...)
 	r := answer(strings.Repeat("answer ", 2000), 10)
-	events := map[string][]plumb.Event{}
 	for i, c := range cases {
 		j := passed()
 		if i == 2099 {
@@ -373,19 +391,7 @@ func TestHTMLAnswersLimit(t *testing.T) {
 		}
 		l.execute(c.ID, "gpt-5", r, j)
 	}
-	for _, ev := range l.end("", 0).events {
-		if ev.Type == plumb.EventSessionFinished || ev.Type == plumb.EventSessionJudged {
-			events[ev.Case] = append(events[ev.Case], ev)
-		}
-	}
-	page := l.render(t, HTML, Options{Sessions: func(id, _ string, yield func(plumb.Event) error) error {
-		for _, ev := range events[id] {
-			if err := yield(ev); err != nil {
-				return err
-			}
-		}
-		return nil
-	}})
+	page := l.end("", 0).render(t, HTML, Options{Sessions: l.indexed()})
 	index, blocks := indexOf(t, page), pageBlocks(t, page)
 	var answers []struct{ At int }
 	for _, id := range index.Answers {
@@ -401,5 +407,35 @@ func TestHTMLAnswersLimit(t *testing.T) {
 	}
 	if index.AnswersLeft == 0 || len(answers)+index.AnswersLeft != 2100 || answers[0].At != 2099 {
 		t.Errorf("%d answers, the first of %d, %d left out", len(answers), answers[0].At, index.AnswersLeft)
+	}
+}
+
+// TestHTMLExplained: a session shows the stored answers to plumb explain, and the whole command.
+func TestHTMLExplained(t *testing.T) {
+	b := newBrowser(t)
+	var dirs []string
+	l := agentLog()
+	file := filepath.Join(t.TempDir(), "page.html")
+	page := l.render(t, HTML, Options{Sessions: l.direct, Flags: "--config my.config.ts", Explained: func(dir string) ([]Explained, error) {
+		dirs = append(dirs, dir)
+		return []Explained{{"Why did you not annotate the tag?", "I <b>forgot</b> it."}}, nil
+	}})
+	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b.open(file, "x0")
+	if text := b.text(".explained"); !strings.Contains(text, "I <b>forgot</b> it.") || !strings.Contains(text, "annotate the tag?") {
+		t.Errorf("the explanation: %s", text)
+	}
+	if len(dirs) == 0 || !strings.HasPrefix(filepath.ToSlash(dirs[len(dirs)-1]), "release/claude--") {
+		t.Errorf("asked about %q", dirs)
+	}
+	if text := b.text(".lead .copyable code"); !strings.HasPrefix(text, "plumb explain ") || !strings.HasSuffix(text, " --config my.config.ts") {
+		t.Errorf("the command is %q", text)
+	}
+	b.click(".lead .copyable button")
+	b.wait(`document.getElementById("live").textContent === "copied the command"`)
+	if text := b.text("#view"); !strings.Contains(text, "events") {
+		t.Errorf("the timeline does not count events: %s", text)
 	}
 }

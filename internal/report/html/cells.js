@@ -16,11 +16,12 @@ function columnHead(m, col) {
 // rowHead names an item, and has the prompt if all cells of the row have the same.
 function rowHead(m, row) {
   const node = el("div.rowhead", {role: "rowheader"}, el("bdi.id", row.item), el("span.tags", row.group && el("small", row.group), row.tags.map((t) => el("small", t))));
-  if (m.show.has("prompt") && row.prompt) {
-    const text = el("div.q"), draw = () => { highlight(text, row.open ? row.prompt : start(row.prompt, m.needle), m.needle); };
+  const prompt = m.show.has("prompt") && rowPrompt(m, row);
+  if (prompt) {
+    const text = el("div.q"), draw = () => { highlight(text, row.open ? prompt : start(prompt, m.needle), m.needle); };
     draw();
     node.append(text);
-    if (start(row.prompt, m.needle) !== row.prompt) node.append(el("button.more", {type: "button", onclick: (e) => {
+    if (start(prompt, m.needle) !== prompt) node.append(el("button.more", {type: "button", onclick: (e) => {
       row.open = !row.open;
       e.target.textContent = row.open ? "less" : "more";
       draw();
@@ -65,7 +66,7 @@ function cellNode(m, row, col) {
     folded = folded || short !== full;
     return highlight(el(name), c.open ? full : short, m.needle);
   };
-  if (m.show.has("prompt") && c.prompt && !row.prompt) node.append(text("div.q", c.open ? c.prompt : c.prompt.replace(/\s+/g, " "), 70));
+  if (m.show.has("prompt") && c.prompt && !rowPrompt(m, row)) node.append(text("div.q", c.open ? c.prompt : c.prompt.replace(/\s+/g, " "), 70));
   if (m.show.has("answer")) {
     const answer = answerOf(c), base = row.cells[m.base];
     if (answer && base && m.base !== col.i && answerOf(base)) {

@@ -36,10 +36,12 @@ async function readAnswers(rows) {
     }
   }
   for (const c of cells.values()) c.prompt = prompts.get(Math.floor(c.at / runners)) || "";
-  for (const r of rows) {
-    const asked = new Set(r.cells.filter((c) => c && c.prompt).map((c) => c.prompt));
-    r.prompt = asked.size === 1 ? [...asked][0] : ""; // the same in all cells: shown once
-  }
+}
+
+// rowPrompt returns the prompt of a row if all its shown cells have the same.
+function rowPrompt(m, row) {
+  const asked = new Set(m.shownColumns().map((col) => row.cells[col.i]).filter((c) => c && c.prompt).map((c) => c.prompt));
+  return asked.size === 1 ? [...asked][0] : "";
 }
 
 const answerOf = (c) => c && c.tries[c.chosen] && c.tries[c.chosen].answer || "";
