@@ -172,7 +172,7 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 		index.Runners = append(index.Runners, runnerTitle(&run.Info.Runners[i]))
 	}
 	agents := hasAgents(run)
-	sheet := newAnswerSheet()
+	sheet := newAnswerSheet(b.left / htmlAnswerPart)
 	for _, i := range htmlOrder(run) {
 		c := cellAt(run, i)
 		if c.State == plumb.ExecutionPlanned || c.Outcome == plumb.OutcomeSkipped && c.Sessions == 0 {

@@ -11,10 +11,11 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// The limits of the prompts and answers in the matrix. A browser holds all of them in memory.
+// The limits of the prompts and answers in the matrix. A browser holds all of them in memory, so
+// together they have at most a part of the size of the page: 16 MB.
 const (
-	htmlAnswerText = 8 << 10  // bytes of one text
-	htmlAnswerAll  = 16 << 20 // bytes of all texts
+	htmlAnswerText = 8 << 10 // bytes of one text
+	htmlAnswerPart = 3
 )
 
 // htmlColumn is a column of the matrix: a prompt of the suite on a runner.
@@ -202,8 +203,8 @@ type answerSheet struct {
 	leftOut int
 }
 
-func newAnswerSheet() *answerSheet {
-	return &answerSheet{left: htmlAnswerAll, asked: map[string]bool{}, blocks: []int{}}
+func newAnswerSheet(left int) *answerSheet {
+	return &answerSheet{left: left, asked: map[string]bool{}, blocks: []int{}}
 }
 
 // add adds the answers of an execution.
