@@ -377,9 +377,21 @@ func TestHTMLMatrixScale(t *testing.T) {
 // TestHTMLAnswersLimit: the answers of a page are bounded, and it counts what it leaves out.
 func TestHTMLAnswersLimit(t *testing.T) {
 	t.Parallel()
-	l := matrixLog(20, 1)
+	var cases []plumb.CaseInfo
+	for i := range 40 {
+		cases = append(cases, plumb.CaseInfo{ID: fmt.Sprint(i)})
+	}
+	l := newLog(info("gpt-5"), cases...)
+	for i, c := range cases {
+		j := passed()
+		if i == 39 {
+			j = failed(verdict("x", false, "no", "", ""))
+		}
+		l.execute(c.ID, "gpt-5", answer(strings.Repeat("answer ", 600), 10), j)
+	}
+	l.end("", 0)
 	var out bytes.Buffer
-	if _, err := Replay(&htmlReport{o: Options{Out: &out, Sessions: l.indexed()}, size: 80 << 10}, l.all()); err != nil {
+	if _, err := Replay(&htmlReport{o: Options{Out: &out, Sessions: l.indexed()}, size: 300 << 10}, l.all()); err != nil {
 		t.Fatal(err)
 	}
 	page := out.String()
@@ -397,7 +409,7 @@ func TestHTMLAnswersLimit(t *testing.T) {
 		answers = append(answers, list...)
 	}
 	// The failures come first.
-	if index.AnswersLeft == 0 || len(answers)+index.AnswersLeft != 80 || len(answers) < 8 || answers[0].At != 11 {
+	if index.AnswersLeft == 0 || len(answers)+index.AnswersLeft != 40 || len(answers) < 20 || answers[0].At != 39 {
 		t.Errorf("answers %v, %d left out", answers, index.AnswersLeft)
 	}
 }
