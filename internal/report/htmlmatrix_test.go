@@ -353,7 +353,7 @@ func TestHTMLMatrixScale(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("5,000 cells: %d kB, written in %v, shown in %v", info.Size()>>10, written, time.Since(start)-written)
-	ask[any](b, `location.hash = "matrix", 0`)
+	b.toMatrix()
 	b.shot("many")
 	const scroll = `new Promise((done) => { const times = []; let last = performance.now(), most = 0;
 		const step = (now) => { times.push(now - last); last = now; scrollBy(0, 400); most = Math.max(most, document.querySelectorAll("body *:not(script)").length);
@@ -441,5 +441,25 @@ func TestHTMLExplained(t *testing.T) {
 	b.wait(`document.getElementById("live").textContent === "copied the command"`)
 	if text := b.text("#view"); !strings.Contains(text, "events") {
 		t.Errorf("the timeline does not count events: %s", text)
+	}
+}
+
+// TestHTMLMatrixLooks: the matrix fits into windows of any width and can be read in both colors.
+func TestHTMLMatrixLooks(t *testing.T) {
+	b := newBrowser(t)
+	for _, look := range []struct {
+		name, color   string
+		width, height int64
+	}{{"light", "light", 1440, 1000}, {"dark", "dark", 1440, 1000}, {"phone", "light", 390, 844}} {
+		b.size(look.width, look.height)
+		b.media("", "prefers-color-scheme", look.color)
+		b.inMatrix(matrixLog(20, 1))
+		b.shot("look-" + look.name)
+		if wide := ask[int64](b, "document.documentElement.scrollWidth"); wide > look.width {
+			t.Errorf("%s: %d pixels wide", look.name, wide)
+		}
+		for _, text := range append(ask[[]string](b, faint), ask[[]string](b, unusable)...) {
+			t.Errorf("%s: %s", look.name, text)
+		}
 	}
 }
