@@ -104,6 +104,15 @@ func RunnerRates(run *plumb.Run, i int) Breakdown {
 	return rates(run, func(runner int) bool { return runner == i })
 }
 
+// RateOf returns the rate of the executions with the given indexes. It has no Executions.
+func RateOf(run *plumb.Run, executions []int) Rate {
+	var r Rate
+	for _, i := range executions {
+		r.add(&run.Executions[i])
+	}
+	return r
+}
+
 func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
 	var categories, difficulties, tags, runners table[Rate]
 	b := Breakdown{}

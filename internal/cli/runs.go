@@ -144,6 +144,7 @@ type reportCmd struct {
 	*app
 	projectFlags
 	reports []string
+	browser bool
 }
 
 func reportCommand(a *app) *cobra.Command {
@@ -155,11 +156,13 @@ func reportCommand(a *app) *cobra.Command {
 the last run.`,
 		Example: `  plumb report last
   plumb report last --report junit:results.xml --report markdown:comment.md
-  plumb report last --report html                  writes report.html beside the run`,
+  plumb report last --report html                  writes report.html beside the run
+  plumb report last --open                         the same as plumb view last`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), first(args)) },
 	}
 	cmd.Flags().StringArrayVar(&c.reports, "report", nil, config.ReportHelp()+"; repeatable (default terminal)")
+	cmd.Flags().BoolVar(&c.browser, "open", false, "write the HTML report and open it in a browser")
 	c.register(cmd.Flags())
 	return cmd
 }
@@ -169,11 +172,17 @@ func (c *reportCmd) run(ctx context.Context, ref string) error {
 	if err != nil {
 		return err
 	}
+	if c.browser && len(c.reports) == 0 {
+		return c.view(p, path)
+	}
 	reports := c.reports
 	if c.json {
 		reports = append([]string{report.JSONSummary}, reports...)
 	}
-	return p.Report(ctx, path, reports)
+	if err := p.Report(ctx, path, reports); err != nil || !c.browser {
+		return err
+	}
+	return c.view(p, path)
 }
 
 // findRun opens the project and finds a run in it. From here on, the command prints the names of

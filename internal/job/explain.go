@@ -16,6 +16,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 )
@@ -45,6 +46,18 @@ type Answer struct {
 func ReadExplanations(dir string) (*Explanations, error) {
 	var e Explanations
 	return &e, readJSON(filepath.Join(dir, ExplanationsFile), &e)
+}
+
+// explained returns the stored answers about the session in dir for a report, if there are any.
+func explained(dir string) (out []report.Explained, err error) {
+	stored, err := ReadExplanations(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, a := range stored.Questions {
+		out = append(out, report.Explained{Question: a.Question.Question, Answer: a.Answer})
+	}
+	return out, err
 }
 
 // FindQuestions returns the artifact directory of a session with questions: dir itself, or the only

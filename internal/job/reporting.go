@@ -211,17 +211,40 @@ func (p *Project) reportOptions(path string) report.Options {
 	return o
 }
 
+// storedOptions returns the options of all reports of the earlier run at path, and its spec.
+func (p *Project) storedOptions(path string) (o report.Options, s Spec, err error) {
+	o = p.reportOptions(path)
+	o.Redact, o.Terminal, o.Sessions = p.RedactorOf(path), false, Sessions(path)
+	o.Explained = func(dir string) ([]report.Explained, error) { return explained(filepath.Join(path, dir)) }
+	err = run.ReadSpec(path, &s)
+	o.Closed = s.Demo
+	return o, s, err
+}
+
+// WritePage writes the HTML report of the earlier run at path to a file.
+func (p *Project) WritePage(path, file string) error {
+	o, _, err := p.storedOptions(path)
+	if err != nil {
+		return hide(o.Redact, err)
+	}
+	return hide(o.Redact, doc.Write(file, func(f *doc.File) error {
+		o.Out, o.RunDir = f, ""
+		r, err := report.New(report.HTML, o)
+		if err != nil {
+			return err
+		}
+		_, err = report.Replay(r, events(path))
+		return err
+	}))
+}
+
 // Report renders the reports that specs name of the earlier run at path.
 func (p *Project) Report(ctx context.Context, path string, specs []string) (err error) {
-	redact := p.RedactorOf(path)
-	defer func() { err = hide(redact, err) }()
-	o := p.reportOptions(path)
-	o.Redact, o.Terminal, o.Sessions = redact, false, Sessions(path)
-	var s Spec
-	if err := run.ReadSpec(path, &s); err != nil {
+	o, s, err := p.storedOptions(path)
+	defer func() { err = hide(o.Redact, err) }()
+	if err != nil {
 		return err
 	}
-	o.Closed = s.Demo
 	r, err := p.reporters(ctx, specs, o, &reported{spec: &s})
 	if err != nil {
 		return err

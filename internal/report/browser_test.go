@@ -204,6 +204,25 @@ func (b *browser) click(selector string) {
 	b.do("click "+selector, chromedp.Click(chromedp.CSS(selector)))
 }
 
+// reach scrolls through the page until an element that it creates only near the window is in sight.
+func (b *browser) reach(selector string) {
+	b.t.Helper()
+	found := ask[bool](b, fmt.Sprintf(`(async () => {
+		for (let steps = 0; steps < 400; steps++) {
+			const e = document.querySelector(%q);
+			if (e) e.scrollIntoView({block: "center"});
+			else if (scrollY + innerHeight + 5 > document.documentElement.scrollHeight) scrollTo(0, 0);
+			else scrollBy(0, 800);
+			for (let frames = 0; frames < 3; frames++) await new Promise(requestAnimationFrame);
+			if (e && e.isConnected && e.getBoundingClientRect().bottom < innerHeight) return true;
+		}
+		return false;
+	})()`, selector))
+	if !found {
+		b.t.Fatalf("nowhere: %s", selector)
+	}
+}
+
 // text returns what a reader sees of an element.
 func (b *browser) text(selector string) string {
 	b.t.Helper()

@@ -1,11 +1,8 @@
 package report
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
 	"fmt"
-	"html/template"
+	"io"
 	"path/filepath"
 	"slices"
 	"time"
@@ -19,12 +16,10 @@ import (
 // shows. It is the page of a run with other first parts.
 func writeComparisonHTML(o *Options, c *Compared) error {
 	if o.RunDir == "" {
-		return comparisonPage(o, bufio.NewWriterSize(o.Out, 256<<10), c)
+		return comparisonPage(o, o.Out, c)
 	}
 	name := filepath.Join(o.RunDir, "comparison.html")
-	err := doc.Write(name, func(f *doc.File) error {
-		return comparisonPage(o, bufio.NewWriterSize(f, 256<<10), c)
-	})
+	err := doc.Write(name, func(f *doc.File) error { return comparisonPage(o, f, c) })
 	if err == nil {
 		_, err = fmt.Fprintf(o.Out, "\nHTML report: %s\n\n", oneLine(name))
 	}
@@ -33,10 +28,7 @@ func writeComparisonHTML(o *Options, c *Compared) error {
 
 // comparisonFront is what the page shows before any script runs.
 type comparisonFront struct {
-	Policy     string `redact:"-"`
-	Style      template.CSS
-	Title      string
-	Sides      string
+	htmlFrame
 	Word, Mark string `redact:"-"`
 	Conclusion string
 	Advice     []advice
@@ -78,10 +70,10 @@ func comparisonFrontOf(c *compare.Comparison) *comparisonFront {
 	conclusion, rest := conclusionWord(c)
 	f := &comparisonFront{
 		Word: w.name, Mark: w.mark, Conclusion: conclusion + ": " + rest, Advice: settleWords(c), Head: metricHead(),
-		Sides: oneLine(c.Baseline.Name) + " → " + oneLine(c.Candidate.Name), Warnings: c.Warnings,
-		Pairs: plural(c.Pairs.Planned, "pair"),
+		Warnings: c.Warnings, Pairs: plural(c.Pairs.Planned, "pair"),
 	}
-	f.Title = f.Mark + " " + string(c.Conclusion) + " · " + f.Sides
+	f.About = oneLine(c.Baseline.Name) + " → " + oneLine(c.Candidate.Name)
+	f.Title = f.Mark + " " + string(c.Conclusion) + " · " + f.About
 	for i := range c.Varied[:min(len(c.Varied), htmlList)] {
 		f.Varied = append(f.Varied, differenceWords(&c.Varied[i]))
 	}
@@ -170,34 +162,13 @@ type htmlPair struct {
 }
 
 // comparisonPage writes the page.
-func comparisonPage(o *Options, w *bufio.Writer, c *Compared) error {
-	page, err := template.New("page").Parse(htmlFile("comparison.html"))
-	if err != nil {
-		return err
-	}
-	style := htmlFile("page.css")
+func comparisonPage(o *Options, out io.Writer, c *Compared) error {
 	front := comparisonFrontOf(without(o.Redact, c.Comparison))
-	front.Policy, front.Style = contentPolicy(pageScript(), style), template.CSS(style) //nolint:gosec // embedded
-	if err := page.Execute(w, without(o.Redact, front)); err != nil {
-		return err
-	}
-	gz, err := gzip.NewWriterLevel(nil, 4)
-	if err != nil {
-		return err
-	}
-	b := &htmlBlocks{w: w, left: htmlSize, redact: o.Redact, gz: gz}
-	index := comparisonIndex{Pairs: htmlPairs(c)}
-	index.RunID, index.List = oneLine(c.Comparison.Candidate.ID), []htmlExecution{}
-	if err := b.pairs(&index, c); err != nil {
-		return err
-	}
-	data, err := json.Marshal(without(o.Redact, &index))
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "<script type=\"application/json\" id=\"index\">%s</script>\n", EscapeJSON(data))
-	fmt.Fprintf(w, "<script>%s</script>\n</body>\n</html>\n", pageScript())
-	return w.Flush()
+	return writePage(out, o.Redact, "comparison.html", front, htmlSize, func(b *htmlBlocks) (any, error) {
+		index := &comparisonIndex{Pairs: htmlPairs(c)}
+		index.RunID, index.List = oneLine(c.Comparison.Candidate.ID), []htmlExecution{}
+		return index, b.pairs(index, o, c)
+	})
 }
 
 // htmlPairs returns the rows of the table, those that need attention first.
@@ -246,12 +217,13 @@ func pageCount(c compare.Count) string {
 }
 
 // pairs writes the sessions of the pairs, in their order, until the page is full.
-func (b *htmlBlocks) pairs(index *comparisonIndex, c *Compared) error {
+func (b *htmlBlocks) pairs(index *comparisonIndex, o *Options, c *Compared) error {
 	sides := []struct {
 		name     string
 		side     *compare.Side
 		sessions Sessions
 	}{{"baseline", c.Matching.Base, c.Baseline}, {"candidate", c.Matching.Cand, c.Candidate}}
+	beside := Options{Flags: o.Flags} // the sides are in other directories than the page
 	columns := map[[2]string]int{}
 	known := map[[2]int]int{} // a side's execution can be in several pairs
 	for i := range index.Pairs {
@@ -268,7 +240,11 @@ func (b *htmlBlocks) pairs(index *comparisonIndex, c *Compared) error {
 				continue
 			}
 			cell := cellAt(s.side.Run, row.executions[k])
-			x, err := b.execution(&index.htmlIndex, &cell, s.sessions)
+			rec, err := cell.record(s.sessions)
+			if err != nil {
+				return err
+			}
+			x, err := b.execution(&index.htmlIndex, &beside, &cell, rec)
 			if err != nil {
 				return err
 			}

@@ -72,26 +72,13 @@ func (r *htmlReport) write(run *plumb.Run) error {
 }
 
 func (r *htmlReport) page(out io.Writer, run *plumb.Run) error {
-	w := bufio.NewWriterSize(out, 256<<10)
-	if err := writeFront(w, &r.o, run); err != nil {
-		return err
-	}
-	gz, err := gzip.NewWriterLevel(nil, 4) // most of what level 6 gains, at twice the speed
+	front, err := frontOf(&r.o, run)
 	if err != nil {
 		return err
 	}
-	b := &htmlBlocks{w: w, left: r.size, redact: r.o.Redact, gz: gz}
-	index, err := b.executions(&r.o, run)
-	if err != nil {
-		return err
-	}
-	data, err := json.Marshal(without(r.o.Redact, index)) // escapes what could end a script element
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(w, "<script type=\"application/json\" id=\"index\">%s</script>\n", EscapeJSON(data))
-	fmt.Fprintf(w, "<script>%s</script>\n</body>\n</html>\n", pageScript())
-	return w.Flush()
+	return writePage(out, r.o.Redact, "page.html", front, r.size, func(b *htmlBlocks) (any, error) {
+		return b.executions(&r.o, run)
+	})
 }
 
 // htmlIndex describes to the script what the page holds.
@@ -102,6 +89,10 @@ type htmlIndex struct {
 	// Whole counts sessions that the page holds with all events, Left the other sessions.
 	Whole int `json:"sessionsWhole"`
 	Left  int `json:"sessionsLeftOut"`
+	// Answers are the blocks with the prompts and answers that the matrix shows. AnswersLeft counts
+	// the executions whose answers it does not show.
+	Answers     []int `json:"answers,omitempty"`
+	AnswersLeft int   `json:"answersLeftOut,omitempty"`
 }
 
 // htmlExecution is one execution that has sessions, in the order of the matrix.
@@ -181,13 +172,21 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 		index.Runners = append(index.Runners, runnerTitle(&run.Info.Runners[i]))
 	}
 	agents := hasAgents(run)
+	sheet := newAnswerSheet(b.left / htmlAnswerPart)
 	for _, i := range htmlOrder(run) {
 		c := cellAt(run, i)
 		if c.State == plumb.ExecutionPlanned || c.Outcome == plumb.OutcomeSkipped && c.Sessions == 0 {
 			continue
 		}
-		x, err := b.execution(index, &c, o.Sessions)
+		rec, err := c.record(o.Sessions)
 		if err != nil {
+			return nil, err
+		}
+		x, err := b.execution(index, o, &c, rec)
+		if err != nil {
+			return nil, err
+		}
+		if err := sheet.add(b, &c, rec); err != nil {
 			return nil, err
 		}
 		x.Runner, x.At = i%len(run.Info.Runners), i
@@ -196,11 +195,15 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 		}
 		index.List = append(index.List, x)
 	}
+	if err := sheet.flush(b); err != nil {
+		return nil, err
+	}
+	index.Answers, index.AnswersLeft = sheet.blocks, sheet.leftOut
 	return index, nil
 }
 
 // execution writes the sessions of one execution, and counts them in the index.
-func (b *htmlBlocks) execution(index *htmlIndex, c *cell, sessions Sessions) (htmlExecution, error) {
+func (b *htmlBlocks) execution(index *htmlIndex, o *Options, c *cell, rec *recording) (htmlExecution, error) {
 	x := htmlExecution{
 		Case: oneLine(c.info.ID), Word: wordOf(c.Execution).name, Reason: Clean(c.Reason),
 		Category: oneLine(c.info.Category),
@@ -211,13 +214,9 @@ func (b *htmlBlocks) execution(index *htmlIndex, c *cell, sessions Sessions) (ht
 	for _, t := range c.info.Tags {
 		x.Tags = append(x.Tags, oneLine(t))
 	}
-	rec, err := c.record(sessions)
-	if err != nil {
-		return x, err
-	}
 	for _, repetition := range rec.repetitions {
 		for _, s := range repetition {
-			one, whole, err := b.session(c, s)
+			one, whole, err := b.session(o, c, s)
 			if err != nil {
 				return x, err
 			}
@@ -248,12 +247,20 @@ func htmlOrder(run *plumb.Run) []int {
 }
 
 // session writes the blocks of a session and reports whether all of it fits.
-func (b *htmlBlocks) session(c *cell, s *session) (one htmlSession, whole bool, err error) {
+func (b *htmlBlocks) session(o *Options, c *cell, s *session) (one htmlSession, whole bool, err error) {
 	one = htmlSession{
 		Repetition: s.repetition, Session: s.number, Outcome: s.outcome(), Status: s.status(c.info.ExpectedFail),
 		Head: -1,
 	}
 	head := headOf(s)
+	if head.Explain = c.askAbout(o, s); head.Explain != "" && o.Explained != nil {
+		if head.Explained, err = o.Explained(c.sessionDir(".", s.repetition, s.number)); err != nil {
+			return one, false, err
+		}
+		for i := range head.Explained {
+			head.Explained[i] = tidy(&tidier{}, head.Explained[i])
+		}
+	}
 	head.ArtifactDir = Clean(c.sessionDir(c.run.Info.ArtifactDir, s.repetition, s.number))
 	head.Show = "plumb show " + ShellWord(c.run.Info.ID) + " " + ShellWord(c.info.ID)
 	if len(c.run.Info.Runners) > 1 {

@@ -1,13 +1,8 @@
 package report
 
 import (
-	"bufio"
 	"cmp"
-	"crypto/sha256"
-	"embed"
-	"encoding/base64"
 	"fmt"
-	"html/template"
 	"math"
 	"slices"
 	"strings"
@@ -17,49 +12,9 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-//go:embed html
-var htmlFiles embed.FS
-
-// htmlFile returns an embedded file of the page.
-func htmlFile(name string) string {
-	b, err := htmlFiles.ReadFile("html/" + name)
-	if err != nil {
-		panic(err)
-	}
-	return string(b)
-}
-
-// pageScript returns the script of the page: its parts in one scope.
-func pageScript() string {
-	var b strings.Builder
-	b.WriteString("(function(){\n\"use strict\";\n")
-	for _, name := range []string{
-		"dom.js", "blocks.js", "overview.js", "pairs.js", "steps.js", "session.js", "compare.js",
-		"main.js",
-	} {
-		b.WriteString(htmlFile(name))
-	}
-	b.WriteString("})();\n")
-	return b.String()
-}
-
-// contentPolicy allows the page only its own script and style. The page cannot load, send or open
-// anything, and the browser does not parse text as markup.
-func contentPolicy(script, style string) string {
-	hash := func(s string) string {
-		sum := sha256.Sum256([]byte(s))
-		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(style) +
-		"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-}
-
 // htmlFront is what the page shows before any script runs.
 type htmlFront struct {
-	Policy   string `redact:"-"`
-	Style    template.CSS
-	Title    string
-	Suite    string
+	htmlFrame
 	Word     string `redact:"-"` // see word
 	Mark     string `redact:"-"`
 	Verdict  string
@@ -83,7 +38,9 @@ type htmlFront struct {
 	// More counts failures that only the matrix shows.
 	More    int
 	Runners []string
-	Cases   int
+	// The matrix has Items rows, of which LeftOut are not on the page, and Columns.
+	Columns []htmlColumn
+	Items   int
 	Rows    []htmlRow
 	LeftOut int
 	Legend  []htmlLegend
@@ -120,22 +77,6 @@ type htmlFlaky struct {
 	Name, Words string
 }
 
-type htmlRow struct {
-	Case, Category string
-	Tags           []string
-	Cells          []htmlCell
-}
-
-type htmlCell struct {
-	// At is the execution's index in the run. Shown is set when the page has its sessions.
-	At          int
-	Shown       bool
-	Flaky       bool
-	Sure        string `redact:"-"` // the label of the case
-	Word, Mark  string `redact:"-"`
-	Label, More string
-}
-
 type htmlLegend struct {
 	Word, Mark, Label string `redact:"-"`
 	Count             int
@@ -147,8 +88,20 @@ type htmlFailed struct {
 	Case, Runner      string
 	Word, Mark, Label string `redact:"-"`
 	Class             string
+	Asked             htmlFold
 	Why               excerpt
 	Answer, Directory string
+}
+
+// htmlFold is a text that is folded when it is long.
+type htmlFold struct {
+	Text string
+	Long bool
+}
+
+func fold(text string) htmlFold {
+	text, _ = clip(text, excerptText)
+	return htmlFold{text, len(text) > 400 || strings.Count(text, "\n") > 7}
 }
 
 // word is how an execution ended, with the symbols and the label that accompany its color. ASCII is
@@ -186,27 +139,20 @@ func wordOf(e *plumb.Execution) word {
 	return wordNamed("error")
 }
 
-// writeFront writes the page up to its sessions.
-func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
-	page, err := template.New("page").Funcs(template.FuncMap{"diffKind": diffKind, "shown": shown}).
-		Parse(htmlFile("page.html"))
-	if err != nil {
-		return err
-	}
-	style := htmlFile("page.css")
+// frontOf returns what the page of a run shows before any script runs.
+func frontOf(o *Options, run *plumb.Run) (*htmlFront, error) {
 	rates := analyze.Rates(run)
 	f := &htmlFront{
-		Policy: contentPolicy(pageScript(), style), Style: template.CSS(style), //nolint:gosec // an embedded file
-		Suite: suiteTitle(&run.Info, " · "), Verdict: verdictWords(rates.Overall), Stop: stopWords(run),
-		Decision: decisionLines(o, run),
-		Agents:   agentsOf(run, "–"), Cases: len(run.Cases), Sessions: o.Sessions != nil,
+		Verdict: verdictWords(rates.Overall), Stop: stopWords(run), Decision: decisionLines(o, run), Agents: agentsOf(run, "–"),
+		Sessions: o.Sessions != nil,
 	}
 	f.Word = string(runOutcome(run))
 	if len(run.Executions) == 0 {
 		f.Word = "skipped"
 	}
 	f.Mark = wordNamed(f.Word).mark
-	f.Title = f.Mark + " " + f.Verdict + " · " + f.Suite
+	f.About = suiteTitle(&run.Info, " · ")
+	f.Title = f.Mark + " " + f.Verdict + " · " + f.About
 	if o.recorded(run) {
 		f.Recorded = recordingNotice(&run.Info)
 	}
@@ -215,10 +161,7 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 	f.provenance(o, run)
 	f.flaky(run)
 	f.matrix(run)
-	if err := f.failures(o, run); err != nil {
-		return err
-	}
-	return page.Execute(w, without(o.Redact, f))
+	return f, f.failures(o, run)
 }
 
 // cards adds the figures of a run as a whole.
@@ -375,74 +318,6 @@ func (f *htmlFront) provenance(o *Options, run *plumb.Run) {
 	}
 }
 
-func (f *htmlFront) matrix(run *plumb.Run) {
-	n := len(run.Info.Runners)
-	for i := range run.Info.Runners {
-		f.Runners = append(f.Runners, runnerTitle(&run.Info.Runners[i]))
-	}
-	shown := make(map[int]bool, min(len(run.Executions), htmlExecutions))
-	for _, i := range htmlOrder(run) {
-		shown[i] = true
-	}
-	counts := map[string]int{}
-	tags, groups := map[string]bool{}, map[string]bool{}
-	for c := range run.Cases {
-		info := &run.Cases[c]
-		row := htmlRow{Case: oneLine(info.ID), Category: oneLine(info.Category)}
-		for _, t := range info.Tags {
-			t = oneLine(t)
-			row.Tags = append(row.Tags, t)
-			if !tags[t] && len(tags) < htmlList {
-				tags[t] = true
-				f.Tags = append(f.Tags, t)
-			}
-		}
-		if g := row.Category; g != "" && !groups[g] && len(groups) < htmlList {
-			groups[g] = true
-			f.Groups = append(f.Groups, g)
-		}
-		any := false
-		for r := range n {
-			i := c*n + r
-			x := cellAt(run, i)
-			w := wordOf(x.Execution)
-			counts[w.name]++
-			any = any || shown[i]
-			_, sure := SampleCells(run, i)
-			row.Cells = append(row.Cells, htmlCell{
-				At: i, Word: w.name, Mark: w.mark, Label: w.label, More: x.words(),
-				Shown: f.Sessions && shown[i] && x.Sessions > 0, Flaky: strings.HasPrefix(sure, string(analyze.Flaky)), Sure: sure,
-			})
-		}
-		if !any {
-			f.LeftOut++
-			continue
-		}
-		f.Rows = append(f.Rows, row)
-	}
-	for _, w := range words() {
-		if n := counts[w.name]; n > 0 {
-			f.Legend = append(f.Legend, htmlLegend{w.name, w.mark, w.label, n})
-		}
-	}
-}
-
-// words returns the text beside the symbol of an execution: its repetitions, if there are several,
-// whether it is flaky, and its duration.
-func (c *cell) words() string {
-	if c.State != plumb.ExecutionDone || c.Sessions == 0 {
-		return ""
-	}
-	words := ""
-	if c.repeats() > 1 {
-		words = c.samplesWords() + " "
-	}
-	if s, ok := analyze.SamplesOf(c.run, c.at); ok && s.Label == analyze.Flaky {
-		words += "flaky "
-	}
-	return words + duration(analyze.Elapsed(c.Execution))
-}
-
 // failures adds the failed and unmeasured executions.
 func (f *htmlFront) failures(o *Options, run *plumb.Run) error {
 	found := analyze.Find(run, htmlFailures)
@@ -473,6 +348,9 @@ func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
 	_, s, err := c.decided(o.Sessions)
 	if err != nil {
 		return x, err
+	}
+	if s != nil && s.report != nil {
+		x.Asked = fold(s.report.Prompt)
 	}
 	if c.Status == plumb.StatusUnexpectedPassed {
 		x.Why.Message = unexpectedPass

@@ -25,6 +25,10 @@ type htmlHead struct {
 	Subagents []string             `json:"subagents,omitempty"` // their ids, in the order of their numbers
 	Omitted   int                  `json:"omitted,omitempty"`   // entries of lists that are too long
 
+	// Explain is the command that asks the agent why, and Explained its stored answers.
+	Explain   string      `json:"explain,omitempty"`
+	Explained []Explained `json:"explained,omitempty"`
+
 	ArtifactDir string         `json:"artifactDir,omitempty"`
 	Show        string         `json:"show,omitempty"`
 	Steps       int            `json:"steps"`

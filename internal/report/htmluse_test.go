@@ -20,7 +20,7 @@ import (
 func openable(t *testing.T, l *log) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(name, []byte(l.render(t, HTML, Options{Sessions: l.direct})), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte(l.render(t, HTML, Options{Sessions: l.indexed()})), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return name
@@ -55,6 +55,9 @@ func TestHTMLIsInert(t *testing.T) {
 	file := openable(t, poisoned())
 	for view, want := range map[string]string{"": "#failures .card", "x0": ".step", "c0/2.2,0/1.1": ".pair"} {
 		b.open(file, view)
+		if view == "" {
+			b.click("#matrixtools .chip") // with the answers
+		}
 		b.wait(fmt.Sprintf("(document.querySelector(%[1]q)?.scrollIntoView(), scrollBy(0, 500), document.querySelector(%[1]q))", want))
 		if got := ask[string](b, `JSON.stringify(document.documentElement.dataset)`); strings.Contains(got, "pwned") {
 			t.Errorf("#%s: a text was isControl: %s", view, got)
@@ -259,10 +262,11 @@ func TestHTMLFilters(t *testing.T) {
 	b.open(file, "")
 	shows := func(hits string, cards, rows int) {
 		t.Helper()
+		b.wait(fmt.Sprintf(`document.querySelectorAll(".mbody .mrow").length === %d`, rows)) // they appear near the window
 		if got := b.text("#hits"); got != hits || b.number("#failures .card") != cards ||
-			b.number(".matrix tbody tr") != rows {
+			b.number(".mbody .mrow") != rows {
 			t.Errorf("%q, %d cards, %d rows; want %q, %d, %d", got, b.number("#failures .card"),
-				b.number(".matrix tbody tr"), hits, cards, rows)
+				b.number(".mbody .mrow"), hits, cards, rows)
 		}
 	}
 	shows("", 4, 4)
@@ -296,7 +300,7 @@ func TestHTMLFilters(t *testing.T) {
 	b.click("#clear")
 	b.press("Git Tag -a") // the focus is there; this is in a card only
 	shows("1 execution of 1 case", 1, 1)
-	if n := ask[int](b, `document.querySelectorAll(".matrix td:not(.out)").length`); n != 1 {
+	if n := ask[int](b, `document.querySelectorAll(".mcell:not(.out)").length`); n != 1 {
 		t.Errorf("%d cells are not greyed out", n)
 	}
 	b.click("#clear")
@@ -317,7 +321,7 @@ func TestHTMLFilters(t *testing.T) {
 	shows("0 executions of 0 cases; press Enter to search the sessions", 0, 0)
 	b.click("#clear")
 	b.do("another figure", chromedp.SendKeys(chromedp.CSS("#metric"), "steps"))
-	if got := b.text(".matrix td"); !strings.Contains(got, "7") {
+	if got := b.text(".mcell"); !strings.Contains(got, "7") {
 		t.Errorf("the first cell shows %q, not steps", got)
 	}
 }
@@ -347,7 +351,7 @@ func TestHTMLMatrix(t *testing.T) {
 		"button": func() { b.click(".bar2 button") },
 		"Back":   func() { b.do("back", chromedp.NavigateBack()) },
 	} {
-		b.do("scroll", chromedp.ScrollIntoView(chromedp.CSS(`.matrix a[href="#x403"]`)))
+		b.reach(`.matrix a[href="#x403"]`)
 		b.click(`.matrix a[href="#x403"]`)
 		b.sees("x403")
 		if got := b.text("#view h1"); got != "✓ case-201 › codex (codex:gpt-5-codex)" {

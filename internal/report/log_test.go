@@ -114,6 +114,24 @@ func (l *log) direct(caseID, runnerID string, yield func(plumb.Event) error) err
 	return nil
 }
 
+// indexed is direct for logs with many executions.
+func (l *log) indexed() Sessions {
+	events := map[[2]string][]plumb.Event{}
+	for _, ev := range l.events {
+		if ev.Type == plumb.EventSessionFinished || ev.Type == plumb.EventSessionJudged {
+			events[[2]string{ev.Case, ev.Runner}] = append(events[[2]string{ev.Case, ev.Runner}], ev)
+		}
+	}
+	return func(caseID, runnerID string, yield func(plumb.Event) error) error {
+		for _, ev := range events[[2]string{caseID, runnerID}] {
+			if err := yield(ev); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
 // run folds the whole log.
 func (l *log) run(tb testing.TB) *plumb.Run {
 	tb.Helper()

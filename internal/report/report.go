@@ -68,9 +68,18 @@ type Options struct {
 	// Fresh is set when Redact was already applied to all events and sessions, as in a run of this
 	// process. It is not set for a stored log.
 	Fresh bool
+	// Explained returns what the agent answered when plumb explain asked about the session with the
+	// artifact directory dir, relative to the run directory. It may be nil.
+	Explained func(dir string) ([]Explained, error)
 	// Recorded is set when the answers are a recording, whatever the runners are. A run on replay
 	// runners is always one.
 	Recorded bool
+}
+
+// Explained is a question about a session with the agent's answer.
+type Explained struct {
+	Question string `json:"question"`
+	Answer   string `json:"answer"`
 }
 
 // Sessions calls yield for each session-finished and session-judged event of one execution, in the

@@ -69,6 +69,7 @@ function windowed(box, parts, render, height) {
     }
   };
   const hide = (p) => {
+    if (!box.offsetParent) return; // the reader is at another view, and comes back
     p.near = false;
     if (!p.full || p.forced) return;
     p.full = false;

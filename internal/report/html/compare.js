@@ -97,7 +97,7 @@ function sideNode(side, other, head, which) {
     cases.length > 1 && select("Case", cases.map((c) => el("option", {selected: c === side.x.case}, c)), (c) => open(c, side.x.runner)),
     index.runners.length > 1 && select("Runner", runners.map((x) => el("option", {value: x.runner, selected: x === side.x}, index.runners[x.runner])), (r) => open(side.x.case, Number(r))),
     side.x.sessions.length > 1 && select("Session", side.x.sessions.map((s, i) => el("option", {value: i, selected: s === side.s}, sessionName(side.x, s))), (i) => go(side.x, side.x.sessions[i]))),
-    el("p.dim", [words[word], duration(side.s.durationMs), plural(head.steps, "step"), t && (t.inputTokens !== undefined || t.outputTokens !== undefined) && count(t.inputTokens) + " in, " + count(t.outputTokens) + " out"].filter(Boolean).join(" · ")),
+    el("p.dim", [words[word], duration(side.s.durationMs), plural(head.steps, "event"), t && (t.inputTokens !== undefined || t.outputTokens !== undefined) && count(t.inputTokens) + " in, " + count(t.outputTokens) + " out"].filter(Boolean).join(" · ")),
     head.failure && el("pre.why", head.failure.message.slice(0, 600)));
 }
 

@@ -68,6 +68,8 @@ async function route() {
   main.hidden = Boolean(make);
   box.replaceChildren();
   if (!make) {
+    await drawn;
+    if (mine !== opened) return;
     const part = hash && $(hash);
     document.title = title;
     clear();
@@ -108,8 +110,9 @@ function shown(view) { document.documentElement.dataset.shown = view; }
 // clear keeps the target of a scroll below the bars that stick to the top of the window.
 function clear() {
   const bar = view ? $("view").querySelector(".bar2") : $("filters");
-  const high = bar && getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0;
-  document.documentElement.style.scrollPaddingTop = document.querySelector(".top").offsetHeight + high + 12 + "px";
+  const under = bar && getComputedStyle(bar).position === "sticky" ? parseFloat(getComputedStyle(bar).top) + bar.offsetHeight : document.querySelector(".top").offsetHeight;
+  document.documentElement.style.setProperty("--under", under - 1 + "px");
+  document.documentElement.style.scrollPaddingTop = under + 12 + "px";
 }
 
 function missing(at) {
@@ -126,7 +129,8 @@ function leave() { location.hash = ""; }
 function keyboard() {
   const dialog = $("keys");
   const keys = [["j  k", "next and previous: failure, step, difference"], ["Enter", "open the selection; unfold a step"], ["Esc", "back"], ["/", "filter, or find in the session"],
-    ["← →", "previous and next execution; in the matrix the next cell"], ["↑ ↓", "in the matrix: the next case"], ["c", "compare with the closest session"], ["x", "swap the two sides of a comparison"],
+    ["← →", "previous and next execution"], ["h  j  k  l", "in the matrix, as the arrow keys: the next cell"], ["Space", "in the matrix: unfold the cell"], ["y", "in the matrix: copy the answer"], ["d", "in the matrix: compare the words with this column"], ["[  ]", "in the matrix: previous and next repetition"],
+    ["c", "compare with the closest session"], ["x", "swap the two sides of a comparison"],
     ["t", "theme: light, dark, system"], ["?", "this list"]];
   dialog.append(el("h2", "Keys"), el("dl", keys.map(([k, text]) => [el("dt", k.split("  ").map((one) => [el("kbd", one), " "])), el("dd", text)])),
     el("form", {method: "dialog"}, el("button", "Close")));
@@ -170,16 +174,22 @@ async function walk(by) {
   }
 }
 
-// select moves the focus through failures and cells. Enter opens the focused one.
+// select moves the focus through the failures, and from the last one into the matrix. Enter opens
+// the focused one.
 function select(by) {
   const all = candidates(), at = all.indexOf(document.activeElement);
   const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by];
-  if (!next) return;
+  if (next) choose(next);
+  else if (by > 0 && matrix) matrix.enter();
+}
+
+// choose focuses a link of the first page and marks what it belongs to.
+function choose(link) {
   for (const old of document.querySelectorAll("main .sel")) old.classList.remove("sel");
-  next.focus({preventScroll: true});
-  const whole = next.closest(".card, tr");
+  link.focus({preventScroll: true});
+  const whole = link.closest(".card");
   if (whole) whole.classList.add("sel");
-  (whole || next).scrollIntoView({block: "nearest"});
+  (whole || link).scrollIntoView({block: "nearest"});
 }
 
 const themes = ["auto", "light", "dark"];
@@ -194,7 +204,10 @@ function theme(to) {
 }
 
 let undo = null;
-window.addEventListener("beforeprint", () => { if (view && view.print) undo = view.print(); });
+window.addEventListener("beforeprint", () => {
+  const shown = view || matrix;
+  if (shown && shown.print) undo = shown.print();
+});
 window.addEventListener("afterprint", () => { if (undo) undo(); undo = null; });
 window.addEventListener("hashchange", route);
 window.addEventListener("resize", clear);
@@ -209,7 +222,8 @@ $("theme").addEventListener("click", () => theme());
 let stored = "auto";
 try { stored = localStorage.getItem("plumb-theme"); } catch { /* blocked, for example on file: URLs */ }
 theme(themes.includes(stored) ? stored : "auto");
-overview();
+for (const code of document.querySelectorAll("code.command")) code.replaceWith(commandNode(code.textContent));
+const drawn = overview(); // the first page is complete
 pairsView();
 keyboard();
 route();

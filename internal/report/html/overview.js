@@ -1,73 +1,105 @@
+let matrix = null;
+
 // overview filters the first page and searches all sessions.
-function overview() {
+async function overview() {
   if (!$("matrix")) return; // there was nothing to run
-  $("filters").hidden = false;
-  const state = {text: "", words: new Set(), runner: "", group: "", tag: ""};
-  const byAt = new Map(index.executions.map((x) => [x.at, x]));
-  const runners = Math.max(1, index.runners.length);
-  const rows = [...document.querySelectorAll(".matrix tbody tr")].map((row) => ({
-    row, group: row.dataset.group || "", tags: (row.dataset.tags || "").split("\n"),
-    cells: [...row.querySelectorAll("td")].map((td, r) => ({td, r, word: td.className, link: td.querySelector("a"), x: byAt.get(Number(td.dataset.at))})),
-    text: row.querySelector("th").textContent,
-  }));
-  const cards = new Map([...document.querySelectorAll("#failures .card")].map((card) => [card.dataset.at, card]));
-  const flaky = [...document.querySelectorAll("#flaky li")];
-  for (const r of rows) {
-    for (const c of r.cells) {
-      const card = cards.get(c.td.dataset.at);
-      c.text = [r.text, index.runners[c.r], card && card.textContent, c.x && [c.x.reason, c.x.class, c.x.category].join(" ")].join(" ").toLowerCase();
-      if (c.link && c.x && c.x.reason) c.link.title = c.x.reason;
-    }
+  const state = {text: "", words: new Set(), rows: new Set(), runner: "", group: "", tag: ""};
+  const read = readMatrix(), rows = read.rows, cells = rows.flatMap((r) => r.cells).filter(Boolean);
+  try {
+    await readAnswers(rows);
+  } catch (err) {
+    $("answersleft").textContent = "The answers cannot be shown: " + err.message;
+    $("answersleft").hidden = false;
   }
+  $("filters").hidden = false;
+  const m = matrix = matrixView(read);
+  const cards = new Map([...document.querySelectorAll("#failures .card")].map((card) => [Number(card.dataset.at), card]));
+  const flaky = [...document.querySelectorAll("#flaky li")], title = $("h-failures") && $("h-failures").querySelector("small"), all = title && title.textContent;
+  for (const c of cells) {
+    const card = cards.get(c.at);
+    c.text = [c.row.item, ...c.row.tags, c.column.prompt, c.column.name, card && card.textContent, c.x && [c.x.reason, c.x.class, c.x.category].join(" "), c.prompt, ...c.tries.map((t) => t.answer + " " + t.reason)].join(" ").toLowerCase();
+  }
+  // What a filter of rows asks, of the columns that are shown.
+  const asks = {
+    differs: (row) => new Set(answered(row).map((c) => answerOf(c).trim())).size > 1,
+    one: (row) => {
+      const shown = m.shownColumns().map((col) => row.cells[col.i]).filter(Boolean);
+      return shown.filter((c) => c.word === "fail").length === 1 && shown.some((c) => c.word === "pass");
+    },
+  };
+  const answered = (row) => m.shownColumns().map((col) => row.cells[col.i]).filter((c) => c && answerOf(c));
+  const chips = document.querySelector("#filters .chips"), everything = el("button.chip", {type: "button", onclick: () => clearAll()}, "all ", el("b", count(cells.length)));
+  chips.prepend(everything);
+  const rowChips = m.columns.length > 1 ? Object.entries({differs: "differs", one: "fails on one only"}).map(([key, name]) => {
+    const chip = el("button.chip", {type: "button", "data-row": key, "aria-pressed": "false"}, name + " ", el("b"));
+    chips.append(chip);
+    return chip;
+  }) : [];
   const apply = () => {
     let hits = 0, cases = 0;
-    const shown = new Set();
-    for (const r of rows) {
+    const shown = new Set(), hidden = new Set();
+    m.visible = rows.filter((r) => {
       let any = false;
-      const whole = (!state.group || r.group === state.group) && (!state.tag || r.tags.includes(state.tag));
+      const whole = (!state.group || r.group === state.group) && (!state.tag || r.tags.includes(state.tag)) && [...state.rows].every((key) => asks[key](r));
       for (const c of r.cells) {
-        const ok = whole && (!state.words.size || state.words.has(c.word) || state.words.has("flaky") && "flaky" in c.td.dataset) && (state.runner === "" || c.r === Number(state.runner)) && c.text.includes(state.text);
-        c.td.classList.toggle("out", !ok);
+        if (!c) continue;
+        const ok = whole && m.on.has(c.column.i) && (!state.words.size || state.words.has(c.word) || state.words.has("flaky") && c.flaky) && (state.runner === "" || c.column.runner === Number(state.runner)) && c.text.includes(state.text);
+        c.out = !ok;
         any = any || ok;
-        if (!ok) continue;
+        if (!ok) {
+          hidden.add(c.at);
+          continue;
+        }
         hits++;
-        shown.add(c.td.dataset.at);
+        shown.add(c.at);
       }
-      r.row.hidden = !any;
       if (any) cases++;
-    }
-    for (const [at, card] of cards) card.hidden = !shown.has(at);
-    for (const item of flaky) item.hidden = !shown.has(item.dataset.at);
+      return any;
+    });
+    const filtered = Boolean(state.text || state.words.size || state.rows.size || state.runner !== "" || state.group || state.tag);
+    for (const [at, card] of cards) card.hidden = hidden.has(at);
+    for (const item of flaky) item.hidden = hidden.has(Number(item.dataset.at));
     if (flaky.length) $("flaky").hidden = flaky.every((item) => item.hidden);
-    const filtered = state.text || state.words.size || state.runner !== "" || state.group || state.tag;
     const section = $("failures");
     if (section) {
-      section.hidden = [...cards.keys()].every((at) => !shown.has(at));
-      section.classList.toggle("all", Boolean(filtered));
+      const left = [...cards.values()].filter((card) => !card.hidden).length;
+      section.hidden = !left;
+      section.classList.toggle("all", filtered);
+      title.textContent = left === cards.size ? all : count(left) + " of " + all;
     }
+    for (const chip of rowChips) chip.querySelector("b").textContent = count(rows.filter(asks[chip.dataset.row]).length);
+    everything.setAttribute("aria-pressed", String(!filtered));
     $("matrix").classList.toggle("none", !hits);
     $("clear").hidden = !filtered;
     $("hits").textContent = filtered ? plural(hits, "execution") + " of " + plural(cases, "case") + (hits || !state.text ? "" : "; press Enter to search the sessions") : "";
+    m.needle = state.text;
+    m.pressed();
+    m.draw();
+    clear();
   };
+  m.changed = apply;
   $("text").addEventListener("input", (e) => { state.text = e.target.value.trim().toLowerCase(); apply(); });
   $("text").addEventListener("keydown", (e) => { if (e.key === "Enter") deepSearch(state.text); });
   for (const key of ["runner", "group", "tag"]) if ($(key)) $(key).addEventListener("change", (e) => { state[key] = e.target.value; apply(); });
-  for (const chip of document.querySelectorAll("#filters .chip")) {
+  for (const chip of chips.querySelectorAll("[data-word], [data-row]")) {
+    const set = chip.dataset.row ? state.rows : state.words, key = chip.dataset.row || chip.dataset.word;
     chip.addEventListener("click", () => {
-      const on = !state.words.delete(chip.dataset.word);
-      if (on) state.words.add(chip.dataset.word);
+      const on = !set.delete(key);
+      if (on) set.add(key);
       chip.setAttribute("aria-pressed", String(on));
       apply();
     });
   }
-  $("clear").addEventListener("click", () => {
+  const clearAll = () => {
     state.text = state.runner = state.group = state.tag = "";
     state.words.clear();
+    state.rows.clear();
     for (const field of document.querySelectorAll("#filters input, #filters select")) field.value = "";
-    for (const chip of document.querySelectorAll("#filters .chip")) chip.setAttribute("aria-pressed", "false");
+    for (const chip of chips.querySelectorAll("[data-word], [data-row]")) chip.setAttribute("aria-pressed", "false");
     apply();
     $("text").focus();
-  });
+  };
+  $("clear").addEventListener("click", clearAll);
   if ($("unfold")) {
     $("unfold").hidden = false;
     $("unfold").addEventListener("click", () => {
@@ -80,35 +112,18 @@ function overview() {
   if ($("metric")) {
     $("metric").closest("p").hidden = false;
     $("metric").addEventListener("change", (e) => {
-      for (const c of rows.flatMap((r) => r.cells)) {
-        if (!c.link || !c.x || !c.x.used) continue;
-        c.first = c.first || c.link.lastChild.data;
-        c.link.lastChild.data = e.target.value ? " " + c.x.used[e.target.value - 1] : c.first;
-      }
+      m.metric = e.target.value;
+      m.draw();
     });
   }
   $("deep").addEventListener("click", () => deepSearch(state.text));
-  document.querySelector(".matrix").addEventListener("keydown", (e) => {
-    const cell = e.target.closest("td"), by = {ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0]}[e.key];
-    if (!cell || !by || e.altKey || e.ctrlKey || e.metaKey) return;
-    e.preventDefault();
-    let row = cell.parentNode, column = cell.cellIndex;
-    for (let n = 0; n < rows.length + runners; n++) {
-      if (by[0]) row = by[0] > 0 ? row.nextElementSibling : row.previousElementSibling;
-      column += by[1];
-      const link = row && row.cells[column] && !row.hidden && row.cells[column].querySelector("a");
-      if (!row || !row.cells[column] || column < 1) return;
-      if (link) {
-        link.focus();
-        return;
-      }
-    }
-  });
+  apply();
 }
 
-// candidates returns the links that j and k visit on the first page: the failures, then the matrix.
+// candidates returns the links that j and k visit on the first page before the matrix: what was
+// found, and the failures.
 function candidates() {
-  return [...document.querySelectorAll("#found a, #failures .card h3 a, #unfold, .matrix tr td:not(.out) a")].filter((e) => e.getClientRects().length);
+  return [...document.querySelectorAll("#found a, #failures .card h3 a, #unfold")].filter((e) => e.getClientRects().length);
 }
 
 // snippet returns the first match of the text in a value, with its surroundings.

@@ -31,10 +31,10 @@ async function sessionView(x, s) {
   }}, name, " ", el("b", count(of[kind])));
   // A single answer, as from a model without tools, is already shown above.
   if (head.steps > 1 || head.steps && !report.finalOutput) {
-    main.append(el("h2.sub", "Timeline ", el("small", plural(head.steps, "step"))), head.steps > 1 && el("div.showing", kinds.length > 1 && kinds.map(chip), find), lines);
+    main.append(el("h2.sub", "Timeline ", el("small", plural(head.steps, "event"))), head.steps > 1 && el("div.showing", kinds.length > 1 && kinds.map(chip), find), lines);
   }
   if (there < head.steps) {
-    main.append(el("p.banner", count(head.steps - there) + " more steps did not fit into this page. To see them all: " + (head.show || raw)));
+    main.append(el("p.banner", count(head.steps - there) + " more events did not fit into this page. To see them all: " + (head.show || raw)));
   }
   if (!head.steps && !report.finalOutput) main.append(el("p.dim", "Nothing was recorded."));
   find.addEventListener("keydown", async (e) => {
@@ -102,7 +102,7 @@ function lead(x, s, head) {
   const word = wordOf(s), box = el("div.lead"), f = head.failure, report = head.report || {};
   // A message that a check below repeats is shown only there.
   const repeated = f && head.verdicts.some((v) => outcomeOf(v) !== "pass" && reasonOf(v) && f.message.endsWith(reasonOf(v)));
-  const explain = head.artifactDir && head.verdicts.some((v) => v.questions); // the agent can answer questions
+  const explain = head.explain, explained = head.explained || [];
   const label = f && (f.class.label || f.class.id), detail = f && providerOf(f);
   const card = f && (!repeated || f.hint || f.logPath || detail || explain);
   if (card) {
@@ -110,7 +110,11 @@ function lead(x, s, head) {
       el("h2", el("span.tag." + word, label || words[word]), f.origin !== "assertion" && el("span.meta", f.origin)),
       !repeated && el("pre.why", f.message), !repeated && place(f.source) && el("p.at", "at " + place(f.source)), detail && el("p.dim", detail), f.hint && el("p.hint", "hint: " + f.hint),
       !repeated && f.stack && el("details", el("summary", "stack"), el("pre", f.stack)), f.logPath && el("p.at", "Log: " + f.logPath),
-      explain && el("p.hint", "ask the agent why: ", el("code", "plumb explain " + head.artifactDir))));
+      explain && el("p.hint", explained.length ? "ask again with --rerun: " : "ask the agent why: ", commandNode(explain))));
+  }
+  if (explained.length) {
+    box.append(el("details.explained", {open: true}, el("summary", "The agent's own explanation ", el("small", plural(explained.length, "answer"))),
+      explained.map((e) => el("div.check", el("p.dim", e.question), el("pre", e.answer), e.answer && el("button.tool", {type: "button", onclick: () => copy(e.answer, "the explanation")}, "copy")))));
   }
   if (head.verdicts.length) {
     const held = head.verdicts.filter((v) => outcomeOf(v) === "pass").length;
@@ -182,7 +186,7 @@ function factsPart(x, s, head) {
   if (notes.length) part("Notes", el("ul", notes.map((n) => el("li", n))));
   const files = filesOf(report).map(([k, v]) => el("li", el("span.dim", k + " "), el("span.path", v)));
   if (head.artifactDir) files.unshift(el("li", el("span.dim", "directory "), el("span.path", head.artifactDir)));
-  files.push(el("li", el("code", head.show)));
+  files.push(el("li", commandNode(head.show)));
   part("Files", el("ul", files));
   return aside;
 }
@@ -190,7 +194,7 @@ function factsPart(x, s, head) {
 function tokensNode(report, requests) {
   const all = report.usage;
   const row = (name, t, total) => el("tr" + (total ? ".total" : ""), el("th", {scope: "row"}, name), [t.inputTokens, t.cacheTokens, t.outputTokens, t.reasoningTokens].map((n) => el("td", count(n))));
-  const table = (rows) => el("table.req", el("thead", el("tr", ["", "in", "cache", "out", "reason"].map((h) => el("th", {scope: "col"}, h)))), el("tbody", rows));
+  const table = (rows) => el("table.req", el("thead", el("tr", ["", "in", "cache", "out", "reason"].map((h) => h ? el("th", {scope: "col"}, h) : el("td")))), el("tbody", rows));
   const box = el("div", table([row("all", all, true)]));
   if (all.totalTokens !== undefined) box.append(el("p.dim", count(all.totalTokens) + " billable (not from a cache)"));
   if (all.cacheWriteTokens) box.append(el("p.dim", count(all.cacheWriteTokens) + " written to the cache"));
