@@ -25,8 +25,7 @@ type Kind struct {
 	Doc string
 	// Reads is the part of a session that the check looks at: "output", "workspace", "usage",
 	// "session" for several parts, "members" for those of the assertions in it, "code" for what the
-	// code of its author reads, or what an agent
-	// did, such as "commands".
+	// code of its author reads, or what an agent did, such as "commands".
 	Reads string
 	// Keys are the keys of a spec, without [CommonKeys].
 	Keys []Key
@@ -82,7 +81,7 @@ func CommonKeys() []Key {
 		},
 		{
 			Name: "weight", Type: "number", Positive: true, Default: "1",
-			Doc: "the weight of the score within the case; it has no effect on whether the case passes",
+			Doc: "the weight of the score within the case or all_of; it decides only together with min_score",
 		},
 	}
 }

@@ -143,8 +143,7 @@ func (m *metricMatcher) score(output, ideal string) float64 {
 	case gleuName:
 		return gleu(gleuWords(output), gleuWords(ideal))
 	}
-	t := treebank{contractions()}
-	recall, precision, f := rouge(t.words(output), t.words(ideal), m.n)
+	recall, precision, f := rouge(treebank(output), treebank(ideal), m.n)
 	switch m.measure {
 	case "recall":
 		return recall

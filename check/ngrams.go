@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -114,21 +115,22 @@ func gleuWords(s string) []string {
 	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
 }
 
-// contractions are words that the Penn Treebank counts as two.
-func contractions() []*regexp.Regexp {
-	return []*regexp.Regexp{
-		regexp.MustCompile(`\b(can)(not)\b`), regexp.MustCompile(`\b(d)('ye)\b`), regexp.MustCompile(`\b(gim)(me)\b`),
-		regexp.MustCompile(`\b(gon)(na)\b`), regexp.MustCompile(`\b(got)(ta)\b`), regexp.MustCompile(`\b(lem)(me)\b`),
-		regexp.MustCompile(`\b(more)('n)\b`), regexp.MustCompile(`\b(wan)(na)\b`),
-		regexp.MustCompile(`( 't)(is)\b`), regexp.MustCompile(`( 't)(was)\b`),
+// contractions are words that the Penn Treebank counts as two, and the quotation mark that ends a
+// word.
+var contractions = sync.OnceValue(func() []*regexp.Regexp { //nolint:gochecknoglobals // compiled once
+	var all []*regexp.Regexp
+	for _, pattern := range []string{
+		`([^'])(' )`, `\b(can)(not)\b`, `\b(d)('ye)\b`, `\b(gim)(me)\b`, `\b(gon)(na)\b`, `\b(got)(ta)\b`, `\b(lem)(me)\b`,
+		`\b(more)('n)\b`, `\b(wan)(na)\b`, `( 't)(is)\b`, `( 't)(was)\b`,
+	} {
+		all = append(all, regexp.MustCompile(pattern))
 	}
-}
+	return all
+})
 
 // treebank splits a text into lower-case words and punctuation marks by the rules of the Penn
 // Treebank (MacIntyre, 1995, tokenizer.sed), which ROUGE is usually computed with.
-type treebank struct{ contractions []*regexp.Regexp }
-
-func (t treebank) words(s string) []string {
+func treebank(s string) []string {
 	s = strings.Join(lowerWords(s), " ")
 	var b strings.Builder
 	b.WriteByte(' ')
@@ -156,10 +158,10 @@ func (t treebank) words(s string) []string {
 	}
 	b.WriteByte(' ')
 	s = b.String()
-	for _, end := range []string{"'s ", "'m ", "'d ", "'ll ", "'re ", "'ve ", "n't ", "' "} {
+	for _, end := range []string{"'s ", "'m ", "'d ", "'ll ", "'re ", "'ve ", "n't "} {
 		s = strings.ReplaceAll(s, end, " "+end)
 	}
-	for _, word := range t.contractions {
+	for _, word := range contractions() {
 		s = word.ReplaceAllString(s, "$1 $2")
 	}
 	return strings.Fields(s)

@@ -105,7 +105,7 @@ func (p *parser) check(v *doc.Value, at string, depth int) *Check {
 	} else if name, ok := s.text("type"); !ok {
 		s.bad("type", "type must be a string, not %s", jsonName(s.Get("type")))
 	} else if s.kind = kindOf(name); s.kind == nil {
-		s.hint("type", didYouMean(name, kinds.names), "unknown assertion type %q", name)
+		s.hint("type", TypeHint(name), "unknown assertion type %q", name)
 	}
 	if !s.checkKeys() {
 		return nil

@@ -150,7 +150,9 @@ type textMatcher struct {
 	how    Text
 }
 
-func newText(kind string, terms []string, how Text) *textMatcher { return trimmedText(kind, terms, how, false) }
+func newText(kind string, terms []string, how Text) *textMatcher {
+	return trimmedText(kind, terms, how, false)
+}
 
 // trimmedText is newText for terms that are compared with the white space around them if exact is
 // set.

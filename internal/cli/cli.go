@@ -246,6 +246,7 @@ the config or a suite is invalid and nothing was run, 3 when nothing failed but 
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print the result as JSON")
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate("plumb {{.Version}}\n")
+	root.SetHelpCommand(helpCommand(a))
 	root.AddCommand(a.commands()...)
 	improveErrors(root)
 	return root
