@@ -150,7 +150,7 @@ func collect(verdicts []plumb.Verdict) string {
 	if n < 2 {
 		return ""
 	}
-	return fmt.Sprintf("%d assertion failure(s) collected during case execution:%s", n, b.String())
+	return fmt.Sprintf("%d assertion failures collected during case execution:%s", n, b.String())
 }
 
 // stacks returns the stacks of all thrown errors, in the documented form.

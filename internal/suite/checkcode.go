@@ -79,9 +79,11 @@ func (b *Bundle) Starts() []string {
 	if b.Code() {
 		return []string{"code of the suite " + b.Path}
 	}
+	hash := b.hash
 	b.read(context.Background(), lib.Host{}, false)
 	named := b.checkCode.named
 	b.closeChecks()
+	b.hash = hash
 	return named
 }
 
