@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -422,13 +421,6 @@ func (c *checkCode) run(
 			return nil, err
 		}
 	}
-	path, err := exec.LookPath(argv[0])
-	if err != nil {
-		if e, ok := errors.AsType[*exec.Error](err); ok {
-			err = e.Err
-		}
-		return nil, plumb.WithHint(fmt.Errorf("start %s: %w", argv[0], err), "install it, or write its path")
-	}
 	g, err := newGiven(ev, vars)
 	if err != nil {
 		return nil, err
@@ -446,7 +438,7 @@ func (c *checkCode) run(
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(root)) }()
 	program := proc.Command{
-		Path: path, Args: argv[1:], Dir: c.dir, Env: []string{},
+		Path: argv[0], Args: argv[1:], Dir: c.dir, Env: []string{},
 		Stdin: filepath.Join(root, "stdin"), Stdout: filepath.Join(root, "stdout"), Stderr: filepath.Join(root, "stderr"),
 		OutputLimit: programOutput, Grace: proc.Grace{Interrupt: -1, Terminate: time.Second},
 	}
@@ -463,7 +455,7 @@ func (c *checkCode) run(
 	defer cancel()
 	result, err := program.Run(limited)
 	if err != nil {
-		return nil, fmt.Errorf("start %s: %w", argv[0], err)
+		return nil, plumb.WithHint(fmt.Errorf("start %s: %w", argv[0], err), "install it, or write its path")
 	}
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
