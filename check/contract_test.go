@@ -10,12 +10,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/plumbtest"
 )
 
@@ -45,21 +47,36 @@ func kindTests() map[string]kindTest {
 		}
 	}
 	low, high := used(1, 1, 1, 1, 1, 1), used(9, 9, 9, 9, 9, 9)
+	finished := func(why plumb.FinishReason) plumb.SessionReport { return plumb.SessionReport{FinishReason: why} }
 	denied := plumb.SessionReport{PermissionDenials: []plumb.PermissionDenial{{Tool: "Write"}}}
 	skill := func(name string) plumb.SessionReport {
 		return plumb.SessionReport{DetectedSkills: []plumb.SkillDetection{{Skill: name, Confidence: "strong"}}}
 	}
 	return map[string]kindTest{
-		"exact_match":  {`{"type":"exact_match"}`, output("ready"), output("not yet")},
-		"contains":     {`{"type":"contains","case_sensitive":false}`, output("I am READY."), output("not yet")},
-		"contains_any": {`{"type":"contains_any","ideal":["x1","ready"]}`, output("ready"), output("not yet")},
-		"starts_with":  {`{"type":"starts_with"}`, output("ready now"), output("now ready")},
-		"regex":        {`{"type":"regex","pattern":"^[a-z]+$"}`, output("ready"), output("READY")},
-		"is_json":      {`{"type":"is_json"}`, output("```json\n{}\n```"), output("{")},
-		"json_schema":  {`{"type":"json_schema","schema":{"type":"object"}}`, output("{}"), output("[]")},
-		"json_path":    {`{"type":"json_path","path":"$.a"}`, output(`{"a":"ready"}`), output(`{"a":2}`)},
-		"numeric":      {`{"type":"numeric","value":3}`, output("it is 3"), output("it is 4")},
-		"llm_judge":    {`{"type":"llm_judge","judge_prompt":"Is it ready?"}`, output("ready"), output("not yet")},
+		"exact_match":   {`{"type":"exact_match"}`, output("ready"), output("not yet")},
+		"contains":      {`{"type":"contains","case_sensitive":false}`, output("I am READY."), output("not yet")},
+		"contains_any":  {`{"type":"contains_any","ideal":["x1","ready"]}`, output("ready"), output("not yet")},
+		"starts_with":   {`{"type":"starts_with"}`, output("ready now"), output("now ready")},
+		"equals_any":    {`{"type":"equals_any","ideal":["x1","ready"]}`, output(" ready\n"), output("readyx")},
+		"contains_all":  {`{"type":"contains_all","ideal":["re","dy"]}`, output("ready"), output("red")},
+		"ends_with":     {`{"type":"ends_with"}`, output("now ready\n"), output("ready now")},
+		"refusal":       {`{"type":"refusal"}`, output("I\u2019m sorry, I can\u2019t help."), output("ready")},
+		"word_count":    {`{"type":"word_count","min":1,"max":2}`, output("is ready"), output("it is ready")},
+		"equals_json":   {`{"type":"equals_json","equals":{"a":[1]}}`, output(`{"a":[1.0]}`), output(`{"a":[2]}`)},
+		"is_xml":        {`{"type":"is_xml"}`, output("<a/>"), output("<a>")},
+		"levenshtein":   {`{"type":"levenshtein","max":1}`, output("reedy"), output("not yet")},
+		"rouge":         {`{"type":"rouge"}`, output("ready"), output("not yet")},
+		"bleu":          {`{"type":"bleu"}`, output("ready"), output("not yet")},
+		"gleu":          {`{"type":"gleu"}`, output("ready"), output("not yet")},
+		"js":            {`{"type":"js","expr":"output === 'ready'"}`, output("ready"), output("not yet")},
+		"command":       {`{"type":"command","run":["check.py"]}`, output("ready"), output("not yet")},
+		"finish_reason": {`{"type":"finish_reason","reasons":["stop"]}`, finished("stop"), finished("refused")},
+		"regex":         {`{"type":"regex","pattern":"^[a-z]+$"}`, output("ready"), output("READY")},
+		"is_json":       {`{"type":"is_json"}`, output("```json\n{}\n```"), output("{")},
+		"json_schema":   {`{"type":"json_schema","schema":{"type":"object"}}`, output("{}"), output("[]")},
+		"json_path":     {`{"type":"json_path","path":"$.a"}`, output(`{"a":"ready"}`), output(`{"a":2}`)},
+		"numeric":       {`{"type":"numeric","value":3}`, output("it is 3"), output("it is 4")},
+		"llm_judge":     {`{"type":"llm_judge","judge_prompt":"Is it ready?"}`, output("ready"), output("not yet")},
 		"semantic_similarity": {
 			`{"type":"semantic_similarity"}`, output("ready"), output("not yet"),
 		},
@@ -157,7 +174,17 @@ func evidence(t *testing.T, report plumb.SessionReport) plumb.Evidence {
 
 func parse(t *testing.T, spec string) *check.Check {
 	t.Helper()
-	c, problems := check.Parse(json.RawMessage(spec), check.Ideal{Values: []string{"ready"}, Set: true})
+	v, problem := doc.ParseJSON("", []byte(spec))
+	if problem != nil {
+		t.Fatal(problem)
+	}
+	// The code of a check accepts the output "ready".
+	env := check.Env{Compile: func(check.Code) (check.Compiled, error) {
+		return check.Compiled{Run: func(ctx context.Context, ev plumb.Evidence, _ json.RawMessage) (json.RawMessage, error) {
+			return json.RawMessage(strconv.FormatBool(ev.Report.FinalOutput == "ready")), ctx.Err()
+		}}, nil
+	}}
+	c, problems := check.ParseIn(&v, check.Ideal{Values: []string{"ready"}, Set: true}, env)
 	if c == nil {
 		t.Fatalf("%s: %v", spec, problems)
 	}
@@ -320,17 +347,30 @@ func TestKeysDecide(t *testing.T) {
 			}
 			sample := samples[key.Type]
 			switch {
+			case key.Name == "measure":
+				sample = `"recall"`
+			case key.Name == "reasons":
+				sample = `["refused"]`
 			case key.Name == "case_sensitive", key.Name == "exists":
 				sample = `false`
 			case key.Type == "strings" && len(key.Enum) > 0:
 				sample = `["` + key.Enum[0] + `"]`
 			case len(key.Enum) > 0:
 				sample = `"` + key.Enum[0] + `"`
+			case key.Name == "trim":
+				sample = `false`
+			case key.Name == "min":
+				sample = `0`
 			case key.Name == "ideal":
 				delete(spec, "value")
+				delete(spec, "equals")
+				if kind.Name == "equals_json" {
+					sample = `"7"`
+				}
 			}
 			before := parse(t, tests[kind.Name].spec).Canonical()
 			delete(spec, key.Alias)
+			delete(spec, map[string]string{"file": "expr", "threshold": "max"}[key.Name])
 			spec[key.Name] = json.RawMessage(sample)
 			text, err := json.Marshal(spec)
 			if err != nil {
@@ -368,6 +408,24 @@ func TestConstructors(t *testing.T) {
 		"ContainsAny": {
 			check.ContainsAny([]string{"A", "B"}, how),
 			`{"type":"contains_any","ideal":["A","B"],` + compare + `}`,
+		},
+		"EqualsAny":   {check.EqualsAny([]string{"A"}, how), `{"type":"equals_any","ideal":["A"],` + compare + `}`},
+		"ContainsAll": {check.ContainsAll([]string{"A"}, nil), `{"type":"contains_all","ideal":["A"]}`},
+		"EndsWith":    {check.EndsWith([]string{"A"}, nil), `{"type":"ends_with","ideal":["A"]}`},
+		"Refusal":     {check.Refusal(), `{"type":"refusal"}`},
+		"WordCount":   {check.WordCount(2, 3), `{"type":"word_count","min":2,"max":3}`},
+		"EqualsJSON":  {ok(check.EqualsJSON([]byte(`[1]`))), `{"type":"equals_json","equals":[1]}`},
+		"IsXML":       {check.IsXML("a.b"), `{"type":"is_xml","elements":["a.b"]}`},
+		"Levenshtein": {
+			check.Levenshtein([]string{"A"}, check.Distance{Similarity: 0.5}, how),
+			`{"type":"levenshtein","ideal":"A","threshold":0.5,` + compare + `}`,
+		},
+		"Rouge":        {check.Rouge([]string{"A"}, 2, 0.5), `{"type":"rouge","ideal":"A","n":2,"threshold":0.5}`},
+		"Bleu":         {check.Bleu([]string{"A"}, 0.4), `{"type":"bleu","ideal":"A","threshold":0.4}`},
+		"Gleu":         {check.Gleu([]string{"A"}, 0.4), `{"type":"gleu","ideal":"A","threshold":0.4}`},
+		"FinishReason": {check.FinishReason(plumb.FinishStop), `{"type":"finish_reason","reasons":["stop"]}`},
+		"AllOfScore": {
+			check.AllOfScore(0.5, check.IsJSON()), `{"type":"all_of","min_score":0.5,"assertions":[{"type":"is_json"}]}`,
 		},
 		"StartsWith": {check.StartsWith([]string{"A"}, nil), `{"type":"starts_with","ideal":["A"]}`},
 		"Regex":      {ok(check.Regex("a+", how)), `{"type":"regex","pattern":"a+",` + compare + `}`},

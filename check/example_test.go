@@ -98,7 +98,7 @@ func ExampleKinds() {
 	}
 	// Output:
 	// exact_match passes if the output equals the ideal; white space around both is ignored.
-	// contains passes if the output contains the ideal.
+	// equals_any passes if the output equals one of the ideals; white space around both is ignored.
 }
 
 func ExampleParseCommand() {

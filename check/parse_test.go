@@ -20,8 +20,8 @@ func TestParseProblems(t *testing.T) {
 		ideal Ideal
 		want  string // one line a problem: pointer[ key][ warning]: message
 	}{
-		{`{"type":"contain"}`, text, `/type: unknown assertion type "contain" (did you mean "contains"?)`},
-		{`{"type":"CONTAINS"}`, text, `/type: unknown assertion type "CONTAINS"`},
+		{`{"type":"contain"}`, text, `/type: unknown assertion type "contain" (did you mean "contains"? See plumb help checks contains)`},
+		{`{"type":"CONTAINS"}`, text, `/type: unknown assertion type "CONTAINS" (did you mean "contains"? See plumb help checks contains)`},
 		{`{"type":7}`, text, `/type: type must be a string, not 7`},
 		{`{}`, text, `: an assertion needs "type"`},
 		{`[]`, text, `: an assertion must be an object`},
@@ -194,7 +194,7 @@ func TestParseProblems(t *testing.T) {
 		{
 			`{"type":"any_of","assertions":[{"type":"is_json"},{"type":"regex","pattern":"("},{"type":"all_of","assertions":[{"type":"x"}]}]}`,
 			text,
-			"/assertions/1/pattern: pattern \"(\": \n/assertions/2/assertions/0/type: unknown assertion type \"x\"",
+			"/assertions/1/pattern: pattern \"(\": \n/assertions/2/assertions/0/type: unknown assertion type \"x\" (plumb help checks lists all types)",
 		},
 		{
 			`{"type":"exact_match","foo":1,"weight":"x","ideal":[]}`,

@@ -259,6 +259,7 @@ the config or a suite is invalid and nothing was run, 3 when nothing failed but 
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print the result as JSON")
 	root.Flags().Bool("version", false, "print the version")
 	root.SetVersionTemplate("plumb {{.Version}}\n")
+	root.SetHelpCommand(helpCommand(a))
 	wanted := commands()
 	named := func(c command) bool { return len(a.Args) > 0 && c.name == a.Args[0] }
 	if i := slices.IndexFunc(wanted, named); i >= 0 {

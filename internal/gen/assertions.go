@@ -13,18 +13,37 @@ func assertionSections() []section {
 	all := []section{
 		{"schema/suite-case.schema.json", "assertions", fixed(schemaDefs)},
 		{"internal/suite/plumb.d.ts", "assertions", fixed(typeScript)},
-		{manual, "types that check the output", kindTable("output", "members")},
+		{manual, "types that check the output", kindTable("output", "members", "code")},
 		{manual, "types that check the session", kindTable("")},
 		{manual, "types that limit usage", kindTable("usage")},
 		{manual, "common keys", table(keyTable(check.CommonKeys()))},
 		{manual, "text keys", table(keyTable(check.TextKeys()))},
 		{manual, "keys of what an agent did", table(seenTable())},
 		{manual, "details", table(detailsTable())},
+		{manual, "refusal phrases", fixed(refusalPhrases)},
 	}
 	for _, name := range []string{"json_path", "numeric", "llm_judge", "semantic_similarity"} {
 		all = append(all, section{manual, "keys of " + name, table(keyTable(ownKeys(kind(name))))})
 	}
 	return all
+}
+
+// refusalPhrases lists the phrases of a refusal in the manual.
+func refusalPhrases() string {
+	var lines strings.Builder
+	line := ""
+	for i, phrase := range check.RefusalPhrases() {
+		if phrase = "`" + phrase + "`"; i > 0 {
+			line += ", "
+		}
+		const most = 110
+		if len(line)+len(phrase) > most {
+			lines.WriteString(strings.TrimSpace(line) + "\n")
+			line = ""
+		}
+		line += phrase
+	}
+	return "\n" + lines.String() + line + "\n\n"
 }
 
 func kind(name string) check.Kind {

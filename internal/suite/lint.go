@@ -71,7 +71,9 @@ func controls() []control {
 type linter struct {
 	suite *plumb.Suite
 	// terms has the texts that each case accepts as an answer, as far as its checks contain them.
-	terms    [][]term
+	terms [][]term
+	// prompts has the key of the prompt of each case; see promptKey.
+	prompts  []string
 	findings []Finding
 }
 
@@ -96,6 +98,9 @@ func Lint(ctx context.Context, suite *plumb.Suite) []Finding {
 			}
 		}
 	}
+	for i := range suite.Cases {
+		l.prompts = append(l.prompts, promptKey(&suite.Cases[i]))
+	}
 	prompts := map[string]*plumb.Case{}
 	for i := range suite.Cases {
 		if ctx.Err() != nil {
@@ -104,7 +109,7 @@ func Lint(ctx context.Context, suite *plumb.Suite) []Finding {
 		c := &suite.Cases[i]
 		l.control(ctx, i)
 		l.shortTerms(i)
-		key := promptKey(c)
+		key := l.prompts[i]
 		first := prompts[key]
 		switch {
 		case first == nil:
@@ -209,6 +214,9 @@ func (l *linter) otherIdeal(ctx context.Context, i int, checks []plumb.Assertion
 	tried := 0
 	for step := 1; step < len(l.terms) && tried < most; step++ {
 		j := (i + step) % len(l.terms)
+		if l.prompts[i] == l.prompts[j] {
+			continue // an answer to the same question may be right
+		}
 		for _, t := range l.terms[j] {
 			if own[strings.ToLower(strings.TrimSpace(t.text))] {
 				continue

@@ -204,7 +204,7 @@ declare module "plumb" {
 		name?: string;
 		/** The check passes when it would fail, and fails when it would pass; its score is 1 minus the score. */
 		not?: boolean;
-		/** The weight of the score within the case; it has no effect on whether the case passes. */
+		/** The weight of the score within the case or all_of; it decides only together with min_score. */
 		weight?: number;
 	}
 
@@ -226,6 +226,18 @@ declare module "plumb" {
 		threshold?: unknown;
 		/** Accepted for compatibility, without effect. */
 		judge_prompt?: unknown;
+		/** `false` compares the white space around the output, too. */
+		trim?: boolean;
+	}
+
+	/** Passes if the output equals one of the ideals; white space around both is ignored. */
+	export interface EqualsAnyAssertion extends AssertionKeys, AssertionTextKeys {
+		/** The type of the check, in lower case. */
+		type: "equals_any";
+		/** The expected text, or a list of texts. */
+		ideal?: string | readonly string[] | null;
+		/** `false` compares the white space around the output, too. */
+		trim?: boolean;
 	}
 
 	/** Passes if the output contains the ideal. */
@@ -252,12 +264,32 @@ declare module "plumb" {
 		judge_prompt?: unknown;
 	}
 
+	/** Passes if the output contains each of the ideals. */
+	export interface ContainsAllAssertion extends AssertionKeys, AssertionTextKeys {
+		/** The type of the check, in lower case. */
+		type: "contains_all";
+		/** The expected text, or a list of texts. */
+		ideal?: string | readonly string[] | null;
+	}
+
 	/** Passes if the output starts with one of the ideals; white space before it is ignored. */
 	export interface StartsWithAssertion extends AssertionKeys, AssertionTextKeys {
 		/** The type of the check, in lower case. */
 		type: "starts_with";
 		/** The expected text, or a list of texts. */
 		ideal?: string | readonly string[] | null;
+		/** `false` compares the white space around the output, too. */
+		trim?: boolean;
+	}
+
+	/** Passes if the output ends with one of the ideals; white space after it is ignored. */
+	export interface EndsWithAssertion extends AssertionKeys, AssertionTextKeys {
+		/** The type of the check, in lower case. */
+		type: "ends_with";
+		/** The expected text, or a list of texts. */
+		ideal?: string | readonly string[] | null;
+		/** `false` compares the white space around the output, too. */
+		trim?: boolean;
 	}
 
 	/** Passes if the pattern matches somewhere in the output. */
@@ -266,6 +298,22 @@ declare module "plumb" {
 		type: "regex";
 		/** A regular expression in RE2 syntax, not anchored. */
 		pattern: string;
+	}
+
+	/** Passes if the output is empty, or has one of the phrases of a refusal. */
+	export interface RefusalAssertion extends AssertionKeys {
+		/** The type of the check, in lower case. */
+		type: "refusal";
+	}
+
+	/** Passes if the output has as many words as expected. */
+	export interface WordCountAssertion extends AssertionKeys {
+		/** The type of the check, in lower case. */
+		type: "word_count";
+		/** The least number of words. */
+		min?: number;
+		/** The largest number of words. */
+		max?: number;
 	}
 
 	/** Passes if the output is JSON, bare or in one fenced block. */
@@ -278,6 +326,8 @@ declare module "plumb" {
 		threshold?: unknown;
 		/** Accepted for compatibility, without effect. */
 		judge_prompt?: unknown;
+		/** `true` accepts only an output that is JSON as a whole, without a fence. */
+		bare?: boolean;
 	}
 
 	/** Passes if the JSON in the output is valid against the schema. */
@@ -286,6 +336,8 @@ declare module "plumb" {
 		type: "json_schema";
 		/** A JSON Schema of draft 2020-12, or of the draft that `$schema` names. */
 		schema: object | boolean;
+		/** `true` accepts only an output that is JSON as a whole, without a fence. */
+		bare?: boolean;
 	}
 
 	/** Passes if a value at the path is as expected. */
@@ -304,6 +356,26 @@ declare module "plumb" {
 		ideal?: string | readonly string[] | null;
 	}
 
+	/** Passes if the JSON in the output equals a JSON value. */
+	export interface EqualsJsonAssertion extends AssertionKeys {
+		/** The type of the check, in lower case. */
+		type: "equals_json";
+		/** The expected JSON value. */
+		equals?: unknown;
+		/** The expected text, or a list of texts. */
+		ideal?: string | readonly string[] | null;
+		/** `true` accepts only an output that is JSON as a whole, without a fence. */
+		bare?: boolean;
+	}
+
+	/** Passes if the output is one XML element, well-formed. */
+	export interface IsXmlAssertion extends AssertionKeys {
+		/** The type of the check, in lower case. */
+		type: "is_xml";
+		/** Elements that it must have, as paths from the root such as `order.item`. */
+		elements?: readonly string[];
+	}
+
 	/** Passes if the last number in the output is close enough. */
 	export interface NumericAssertion extends AssertionKeys {
 		/** The type of the check, in lower case. */
@@ -316,6 +388,52 @@ declare module "plumb" {
 		tolerance?: number;
 		/** The same in percent of the expected number; the wider tolerance applies. */
 		tolerance_percent?: number;
+	}
+
+	/** Passes if the edit distance of the output and of an ideal is small enough. */
+	export interface LevenshteinAssertion extends AssertionKeys, AssertionTextKeys {
+		/** The type of the check, in lower case. */
+		type: "levenshtein";
+		/** The expected text, or a list of texts. */
+		ideal?: string | readonly string[] | null;
+		/** The largest accepted number of characters to insert, delete or replace. */
+		max?: number;
+		/** Instead of `max`: the least similarity, which is 1 minus the distance divided by the length of the longer text. */
+		threshold?: number;
+	}
+
+	/** Passes if the ROUGE-N of the output and of an ideal is high enough. */
+	export interface RougeAssertion extends AssertionKeys {
+		/** The type of the check, in lower case. */
+		type: "rouge";
+		/** The expected text, or a list of texts. */
+		ideal?: string | readonly string[] | null;
+		/** The number of words of the sequences that are compared. */
+		n?: number;
+		/** The harmonic mean of recall and precision, or one of the two. */
+		measure?: "f" | "recall" | "precision";
+		/** The least score. */
+		threshold?: number;
+	}
+
+	/** Passes if the BLEU-4 of the output and of an ideal is high enough. */
+	export interface BleuAssertion extends AssertionKeys {
+		/** The type of the check, in lower case. */
+		type: "bleu";
+		/** The expected text, or a list of texts. */
+		ideal?: string | readonly string[] | null;
+		/** The least score. */
+		threshold?: number;
+	}
+
+	/** Passes if the GLEU of the output and of an ideal is high enough. */
+	export interface GleuAssertion extends AssertionKeys {
+		/** The type of the check, in lower case. */
+		type: "gleu";
+		/** The expected text, or a list of texts. */
+		ideal?: string | readonly string[] | null;
+		/** The least score. */
+		threshold?: number;
 	}
 
 	/** Passes if a judge model answers the question with YES. */
@@ -346,12 +464,40 @@ declare module "plumb" {
 		threshold?: number;
 	}
 
+	/** Passes if a JavaScript expression or function accepts the session. */
+	export interface JsAssertion extends AssertionKeys {
+		/** The type of the check, in lower case. */
+		type: "js";
+		/** An expression, or the body of a function with `return`. */
+		expr?: string;
+		/** Instead of `expr`: a .js or .ts file that exports a function; the path starts at the suite's directory. */
+		file?: string;
+		/** The least number that passes, if the result is a number; without it, a number above 0 passes. */
+		threshold?: number;
+		/** The time limit of one call in milliseconds; a call that takes longer is an error. */
+		timeout_ms?: number;
+	}
+
+	/** Passes if a program accepts the session. */
+	export interface CommandAssertion extends AssertionKeys {
+		/** The type of the check, in lower case. */
+		type: "command";
+		/** The program and its arguments; it runs in the suite's directory, without a shell. */
+		run: readonly string[];
+		/** The least number that passes, if the result is a number; without it, a number above 0 passes. */
+		threshold?: number;
+		/** The time limit of one call in milliseconds; a call that takes longer is an error. */
+		timeout_ms?: number;
+	}
+
 	/** Passes if all of the checks pass. */
 	export interface AllOfAssertion extends AssertionKeys {
 		/** The type of the check, in lower case. */
 		type: "all_of";
 		/** The checks to combine. */
 		assertions: readonly DeclarativeAssertion[];
+		/** Instead of all passing: the least weighted mean of their scores. */
+		min_score?: number;
 	}
 
 	/** Passes if at least one of the checks passes. */
@@ -576,6 +722,14 @@ declare module "plumb" {
 		in?: readonly ("output" | "commands" | "files")[];
 	}
 
+	/** Passes if the answer ended for one of the reasons. */
+	export interface FinishReasonAssertion extends AssertionKeys {
+		/** The type of the check, in lower case. */
+		type: "finish_reason";
+		/** The accepted reasons. */
+		reasons: ("stop" | "truncated" | "refused" | "tool-calls" | "timeout" | "other") | readonly ("stop" | "truncated" | "refused" | "tool-calls" | "timeout" | "other")[];
+	}
+
 	/** Passes if the answer took at most `max` output tokens, including reasoning. */
 	export interface MaxTokensAssertion extends AssertionKeys {
 		/** The type of the check, in lower case. */
@@ -659,16 +813,29 @@ declare module "plumb" {
 	/** A check as in JSONL suites. */
 	export type DeclarativeAssertion =
 		| ExactMatchAssertion
+		| EqualsAnyAssertion
 		| ContainsAssertion
 		| ContainsAnyAssertion
+		| ContainsAllAssertion
 		| StartsWithAssertion
+		| EndsWithAssertion
 		| RegexAssertion
+		| RefusalAssertion
+		| WordCountAssertion
 		| IsJsonAssertion
 		| JsonSchemaAssertion
 		| JsonPathAssertion
+		| EqualsJsonAssertion
+		| IsXmlAssertion
 		| NumericAssertion
+		| LevenshteinAssertion
+		| RougeAssertion
+		| BleuAssertion
+		| GleuAssertion
 		| LlmJudgeAssertion
 		| SemanticSimilarityAssertion
+		| JsAssertion
+		| CommandAssertion
 		| AllOfAssertion
 		| AnyOfAssertion
 		| RanCommandAssertion
@@ -681,6 +848,7 @@ declare module "plumb" {
 		| FileExistsAssertion
 		| FileContainsAssertion
 		| LeaksNoSecretAssertion
+		| FinishReasonAssertion
 		| MaxTokensAssertion
 		| MaxLatencyMsAssertion
 		| MaxStepsAssertion

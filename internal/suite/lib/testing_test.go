@@ -45,17 +45,17 @@ await assert.rejects(late, /late/);
 	}
 	var out strings.Builder
 	vm(t, file, script.Options{Stdout: &out})
-	const want = `2 assertion failure(s) collected during case execution:
+	const want = `2 assertion failures collected during case execution:
 1. a
 2. b softAssertions 2/0
-2 assertion failure(s) collected during case execution:
+2 assertion failures collected during case execution:
 1. a
 2. hard softAssertions 2/0
 crash undefined undefined/undefined
 only fail undefined/undefined
-1 assertion failure(s) collected during case execution:
+1 assertion failure collected during case execution:
 1. from 1 softAssertions 1/0
-1 assertion failure(s) collected during case execution:
+1 assertion failure collected during case execution:
 1. from 2 softAssertions 1/0
 `
 	if out.String() != want {

@@ -282,7 +282,7 @@ export const skills = {
 		if (missing.length === 0) return;
 		const expectation = `Expected detectedSkills to include ${quoted(wanted)}${d.confidence}.`;
 		fail("skills.includes", report, {
-			detail: `${expectation} Missing: ${quoted(missing)}.`, observed: d.observed(),
+			detail: `${expectation} Missing: ${quoted(missing)}.`, observed: d.observed(), actual: d.sure.map((s) => s.skill),
 			context: { expected: wanted, actual: missing, observed: d.all }, question: `${expectation} Why did you not use ${quoted(missing)}?`,
 		}, o, includes);
 	},

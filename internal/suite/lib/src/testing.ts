@@ -9,7 +9,7 @@ import { perform, Run } from "./runs";
 export function aggregate(errors: readonly Error[]): Error {
 	const lines = errors.map((e, i) => `${i + 1}. ${e.message}`);
 	const e = new strict.AssertionError({
-		message: [`${errors.length} assertion failure(s) collected during case execution:`, ...lines].join("\n"),
+		message: [`${errors.length} assertion ${errors.length === 1 ? "failure" : "failures"} collected during case execution:`, ...lines].join("\n"),
 		actual: errors.length, expected: 0, operator: "softAssertions",
 	});
 	const header = `${e.name}: ${e.message}`;
