@@ -84,15 +84,17 @@ func (x *expander) readDefaults(v *doc.Value) {
 		x.add(v.Place, "defaults must be a mapping of keys of a case, not "+v.Kind.String(), "")
 		return
 	}
+	x.defaults = &doc.Value{Kind: doc.Map, Place: v.Place}
 	for _, m := range v.Members {
 		switch {
 		case m.Key == "id" || m.Key == "prompts":
 			x.add(m.Place, m.Key+" belongs to a case, not to defaults", "")
 		case !slices.Contains(caseKeys(), m.Key) && m.Key != "vars":
 			x.add(m.Place, fmt.Sprintf("unknown key %q in defaults", m.Key), caseKeyHint(m.Key))
+		default:
+			x.defaults.Members = append(x.defaults.Members, m)
 		}
 	}
-	x.defaults = v
 }
 
 // readData returns a case for each row of the data files.

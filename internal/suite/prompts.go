@@ -53,13 +53,17 @@ func (x *expander) readPrompts(v *doc.Value) {
 			p.label = "prompt-" + strconv.Itoa(i+1)
 		}
 		lower := strings.ToLower(safeID(p.label))
-		switch other, twice := labels[lower]; {
+		other, twice := labels[lower]
+		switch {
 		case lower == "":
 			x.add(p.at, fmt.Sprintf("the label %q has no letter or digit", p.label), "it becomes a part of ids")
 		case twice && other == p.label:
 			x.add(p.at, fmt.Sprintf("two prompts have the label %q", p.label), `give each a "label"`)
 		case twice:
 			x.add(p.at, fmt.Sprintf("the labels %q and %q are the same in ids", other, p.label), "")
+		}
+		if twice {
+			p.label += "-" + strconv.Itoa(i+1) // so that the ids are not reported, too
 		}
 		labels[lower] = p.label
 	}
@@ -81,6 +85,7 @@ func (x *expander) promptMapping(v *doc.Value) {
 	known := []string{"label", "text", "file", "messages"}
 	p := prompt{at: v.Place}
 	var forms []*doc.Member
+	unknown := false
 	for i := range v.Members {
 		m := &v.Members[i]
 		switch m.Key {
@@ -103,9 +108,13 @@ func (x *expander) promptMapping(v *doc.Value) {
 				hint = `did you mean "label"?`
 			}
 			x.add(m.Place, fmt.Sprintf("unknown key %q in a prompt", m.Key), hint)
+			unknown = true
 		}
 	}
 	if len(forms) != 1 {
+		if len(forms) == 0 && unknown {
+			return
+		}
 		x.add(v.Place, "a prompt must have one of text, file and messages", "")
 		return
 	}

@@ -112,13 +112,14 @@ function template(text) {
 function problem(err) {
   const f = failure ?? err;
   const message = String(err.message).split("\n").at(-1).trim();
+  const [, line, column] = failure ? [] : /\[Line (\d+), Column (\d+)\]/.exec(err.message) ?? [];
   return {
-    message: failure ? f.message : message.replace(/^(Template render error|Error): /, ""),
+    message: failure ? f.message : `invalid template: ${message.replace(/^(Template render error|Error): /, "")}`,
     hint: f.hint,
     word: f.word,
     known: f.known,
-    line: (f.line ?? err.lineno ?? -1) + 1,
-    column: (f.column ?? err.colno ?? -1) + 1,
+    line: Number(line ?? (f.line ?? -1) + 1),
+    column: Number(column ?? (f.column ?? -1) + 1),
   };
 }
 

@@ -3,6 +3,7 @@ package suite
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb/digest"
@@ -63,7 +64,8 @@ func (b *Bundle) parseYAML(keep bool) (all parsed) {
 		}
 	}
 	all.summary = r.summary
-	all.problems = append(all.problems, r.problems...).Sorted()
+	// Cases that share a prompt or the defaults have the same problems.
+	all.problems = slices.Compact(append(all.problems, r.problems...).Sorted())
 	if len(cases) == 0 && len(all.problems) == 0 {
 		all.problems = doc.Problems{b.noCases()}
 	}
