@@ -113,6 +113,7 @@ function problem(err) {
   const f = failure ?? err;
   const message = String(err.message).split("\n").at(-1).trim();
   const [, line, column] = failure ? [] : /\[Line (\d+), Column (\d+)\]/.exec(err.message) ?? [];
+  if (/: out of memory$/.test(message)) return { message: "the templates of the case need too much memory" };
   return {
     message: failure ? f.message : `invalid template: ${message.replace(/^(Template render error|Error): /, "")}`,
     hint: f.hint,
@@ -131,7 +132,6 @@ __entry.render = (texts, vars) => {
     try {
       rendered.push(template(text).render(vars));
     } catch (err) {
-      if (err.name === "InternalError" || err instanceof RangeError) throw err;
       return { rendered, problem: problem(err) };
     }
   }
