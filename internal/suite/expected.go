@@ -9,12 +9,14 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// shorthand is the form of a cell in a column __expected: not-, a word, a number in parentheses, and after a colon the
-// value.
+// shorthand is the form of a cell in a column __expected: not-, a word, a number in parentheses, and
+// after a colon the value.
+//
+//nolint:gochecknoglobals // never changed
 var shorthand = regexp.MustCompile(`^(not-)?([a-z][a-z-]*)(?:\(([0-9.]+)\))?(?::((?s).*))?$`)
 
-// expectation returns the check that a cell of a column __expected stands for, with the words of promptfoo: a word and a
-// value, such as contains:Paris, or the right answer itself.
+// expectation returns the check that a cell of a column __expected stands for, in the words of
+// promptfoo: a word and a value, such as contains:Paris, or the right answer itself.
 func (x *expander) expectation(cell *doc.Member) (spec doc.Value, ok bool) {
 	at := cell.Value.Place
 	text := cell.Value.Text()

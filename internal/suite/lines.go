@@ -217,7 +217,8 @@ func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yie
 	for range workers {
 		running.Go(func() {
 			r := &lineReader{
-				caseReader: caseReader{sources: source, keep: keep, strict: b.Version != ""}, bundle: b, hashes: hashes, templates: engine,
+				caseReader: caseReader{sources: source, keep: keep, strict: b.Version != ""},
+				bundle:     b, hashes: hashes, templates: engine,
 				json: doc.JSON{File: b.Path, Values: doc.CaseValues, What: "the case", Hint: splitCase},
 			}
 			for c := range work {

@@ -71,8 +71,8 @@ func (x *expander) readPrompts(v *doc.Value) {
 
 func (x *expander) addPrompt(p prompt) { x.prompts = append(x.prompts, p) }
 
-// isPath reports whether a prompt is the path of a file, or a pattern of paths: it begins with file://, or it is one word
-// with an extension of text.
+// isPath reports whether a prompt is the path of a file, or a pattern of paths: it begins with
+// file://, or it is one word with an extension of text.
 func isPath(text string) bool {
 	if strings.HasPrefix(text, "file://") {
 		return true
@@ -151,7 +151,8 @@ func (x *expander) promptFiles(v *doc.Value, pattern, label string) {
 		return
 	}
 	if len(names) > 1 && label != "" {
-		x.add(v.Place, fmt.Sprintf("%d files have the label %q", len(names), label), "leave it out: prompts are named after files")
+		x.add(v.Place, fmt.Sprintf("%d files have the label %q", len(names), label),
+			"leave it out: prompts are named after files")
 		return
 	}
 	for _, name := range names {

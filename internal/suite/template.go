@@ -49,7 +49,9 @@ type templateProblem struct {
 
 // render renders texts with the variables of a case, which are a JSON object. If problem is not nil, it is that of the
 // text after the rendered ones. An error means that no text can be rendered.
-func (t *templates) render(texts []string, vars json.RawMessage) (rendered []string, problem *templateProblem, _ error) {
+func (t *templates) render(
+	texts []string, vars json.RawMessage,
+) (rendered []string, problem *templateProblem, _ error) {
 	t.start.Do(func() {
 		const name = "templates"
 		t.vm, t.err = script.Start(context.Background(), script.Load(name), script.Options{
@@ -65,7 +67,8 @@ func (t *templates) render(texts []string, vars json.RawMessage) (rendered []str
 	raw, err := t.vm.Call(ctx, "render", texts, vars)
 	switch {
 	case errors.Is(err, script.ErrTimeout):
-		return nil, &templateProblem{Message: fmt.Sprintf("the templates of the case take longer than %v", templateTime)}, nil
+		message := fmt.Sprintf("the templates of the case take longer than %v", templateTime)
+		return nil, &templateProblem{Message: message}, nil
 	case err != nil && t.vm.Dead():
 		return nil, nil, fmt.Errorf("render templates: %w", err)
 	case err != nil:
