@@ -25,6 +25,7 @@ var layers = map[string]int{
 	"examples":                 0,
 	"third_party/genai-prices": 0,
 	"third_party/jsonschema":   0,
+	"third_party/nunjucks":     0,
 	"internal/files":           0,
 	"internal/doc":             1,
 	"internal/proc":            1,
