@@ -2,9 +2,9 @@ package analyze
 
 import "container/heap"
 
-// Allocate spends a number of repetitions on each side of a comparison where the cases vary: each case
-// gets at least one. It returns the repetitions of each case, and the smallest mean difference that
-// they find with [Power] at [Level]. variances are those of one repetition within each case.
+// Allocate spends a number of repetitions on each side of a comparison where the cases vary: each
+// case gets at least one. It returns the repetitions of each case, and the smallest mean difference
+// that they find with [Power] at [Level]. variances are those of one repetition within each case.
 //
 // Each further repetition goes where it reduces the variance of the mean difference most, which is
 // M^-2 sum 2 v_i/r_i. The result has r_i proportional to sqrt(v_i), as far as whole numbers allow

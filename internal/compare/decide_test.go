@@ -58,8 +58,9 @@ func (s says) Assert(_ context.Context, ev plumb.Evidence) ([]plumb.Verdict, err
 	return []plumb.Verdict{{Name: "says", Pass: ev.Report.FinalOutput == string(s)}}, nil
 }
 
-// decideOptions are a run of 8 cases with a baseline in which 7 of 8 repetitions pass. If the question
-// has fresh repetitions, the baseline has at most 3 of each case, and base makes the others.
+// decideOptions are a run of 8 cases with a baseline in which 7 of 8 repetitions pass. If the
+// question has fresh repetitions, the baseline has at most 3 of each case, and base makes the
+// others.
 func decideOptions(t *testing.T, d *run.Dir, r *decideRunner, q *compare.Question, base *run.Dir) run.Options {
 	t.Helper()
 	s := &plumb.Suite{Name: "test", Hash: "sha256:0"}

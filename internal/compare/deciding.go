@@ -11,9 +11,9 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// Deciding decides the question of a run. It chooses the repetitions of the run and, if the baseline
-// lacks some, those of the baseline, which are made at the same time in a run of their own. Its
-// state is a fold of the results in the logs of both runs.
+// Deciding decides the question of a run. It chooses the repetitions of the run and, if the
+// baseline lacks some, those of the baseline, which are made at the same time in a run of their
+// own. Its state is a fold of the results in the logs of both runs.
 //
 // A pair needs a result of both sides. Repetition k of a case pairs with result k of the baseline:
 // first with those that the baseline has, then with fresh ones. When the question is over, Deciding

@@ -14,8 +14,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// openCompanion opens the job with the fresh repetitions of the baseline of a question. An error says
-// why the baseline cannot be repeated.
+// openCompanion opens the job with the fresh repetitions of the baseline of a question. An error
+// says why the baseline cannot be repeated.
 func (j *Job) openCompanion(base *compare.Side, m *compare.Matching) (err error) {
 	if !base.Extendable() {
 		return fmt.Errorf("%s is not a run of this project", base.Name)
@@ -41,8 +41,8 @@ func (j *Job) shareLimits(s *Spec) {
 	s.MaxDurationMs = 0 // the companion ends with this run
 }
 
-// recordCompanion makes the directory of the companion, before the run names it in its run.json. So a
-// run that names a companion has one.
+// recordCompanion makes the directory of the companion, before the run names it in its run.json. So
+// a run that names a companion has one.
 func (j *Job) recordCompanion() error {
 	c := j.companion
 	if c == nil || c.dir != nil {

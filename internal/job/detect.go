@@ -123,9 +123,9 @@ type CaseRepeats struct {
 // allocated is the mean number of repetitions that an allocation spends.
 const allocated = 5
 
-// allocate returns an allocation for the selected cases; nil if it has no advantage. The mean variance
-// counts as one more repetition of each case: one that passed 3 of 3 times can still vary. A case
-// without history has the mean variance.
+// allocate returns an allocation for the selected cases; nil if it has no advantage. The mean
+// variance counts as one more repetition of each case: one that passed 3 of 3 times can still vary.
+// A case without history has the mean variance.
 func (j *Job) allocate(h *history) *Allocation {
 	v, ok := h.variance()
 	if !ok || v.Steady {

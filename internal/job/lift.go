@@ -59,7 +59,8 @@ func (j *Job) Lifts(path string) ([]Lift, error) {
 	return lifts, nil
 }
 
-// reportedLifts returns the lifts for the results of the run at path; none if they cannot be computed.
+// reportedLifts returns the lifts for the results of the run at path; none if they cannot be
+// computed.
 func (j *Job) reportedLifts(path string) (out []report.Lift) {
 	lifts, err := j.Lifts(path)
 	if err != nil {
@@ -109,8 +110,8 @@ func (l *Lift) compare(j *Job, path string) error {
 	return nil
 }
 
-// usedIn counts the sessions of a runner, and those that used what another runner lacks: that loaded
-// the skill, or called a tool of the server.
+// usedIn counts the sessions of a runner, and those that used what another runner lacks: that
+// loaded the skill, or called a tool of the server.
 func usedIn(path, runner string, w agent.Withheld) (used, sessions int, err error) {
 	err = run.Read(path, func(ev plumb.Event) error {
 		if ev.Type != plumb.EventSessionFinished || ev.Runner != runner || ev.Report == nil {

@@ -27,9 +27,9 @@ type FreshOptions struct {
 const confirmationsDir = "confirmations"
 
 // Fresh opens a job that makes fresh repetitions of some cases of an earlier run, with the bundle
-// and the configuration of that run. The earlier run does not change. ref is as for [Resume]. It is an
-// error if something that the run recorded is different now, such as a skill or the version of an
-// agent: then the repetitions would measure something else.
+// and the configuration of that run. The earlier run does not change. ref is as for [Resume]. It is
+// an error if something that the run recorded is different now, such as a skill or the version of
+// an agent: then the repetitions would measure something else.
 func Fresh(ctx context.Context, p *Project, ref string, o FreshOptions) (_ *Job, err error) {
 	defer func() { err = hide(p.redact, err) }()
 	path, s, err := p.earlier(ref)

@@ -84,8 +84,8 @@ func (t *takeover) count() (n int) {
 	return n
 }
 
-// reused returns the number of repetitions of a case on the runner at the given index that are taken
-// over. A nil takeover takes over none.
+// reused returns the number of repetitions of a case on the runner at the given index that are
+// taken over. A nil takeover takes over none.
 func (t *takeover) reused(c *plumb.Case, runner int) (n int) {
 	if t == nil || t.runners[runner] < 0 || !t.cases[c.ID] {
 		return 0
@@ -131,8 +131,8 @@ func (t *takeover) runner(planned *compare.Side, i int) int {
 	return -1
 }
 
-// differences returns what differs between the runner at index n of an earlier run and the runner at
-// index i of the job, which is planned.
+// differences returns what differs between the runner at index n of an earlier run and the runner
+// at index i of the job, which is planned.
 func (j *Job) differences(from, planned *compare.Side, n, i int) []compare.Difference {
 	differ := compare.Obstacles(from, planned, n, i)
 	if j.runners[i].Info().Kind == plumb.RunnerAgent {

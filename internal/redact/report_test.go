@@ -208,7 +208,8 @@ AgentInfo: Model Type
 Asked: PromptHash
 CaseInfo: Category ChecksHash Difficulty Hash ID Item Prompt PromptHash Tags
 Content: Hash
-Decision: BaselineRun Conclusion Gate
+Decision: BaselineRun Conclusion Fresh Gate Whole
+Suspect: Case
 Event: Blob Case Marker Runner
 EvidenceFor: Conclusion
 Failure: LogPath Provider

@@ -137,9 +137,9 @@ func suspectCases(d *plumb.Decision) *compare.Comparison {
 	return c
 }
 
-// settleLines says what difference the pairs could have seen, how many repetitions would decide, what
-// they cost, and the command that allows them. The number of pairs grows with the square of the ratio
-// of the detectable difference to the real one.
+// settleLines says what difference the pairs could have seen, how many repetitions would decide,
+// what they cost, and the command that allows them. The number of pairs grows with the square of
+// the ratio of the detectable difference to the real one.
 func settleLines(o *Options, run *plumb.Run) []string {
 	d := run.Decision
 	if d.Detectable == nil || d.Value == nil {
@@ -178,8 +178,8 @@ func settleLines(o *Options, run *plumb.Run) []string {
 	return lines
 }
 
-// morePairs plans the repetitions that are missing for a number of pairs. Their cost and time are those
-// of the pairs so far.
+// morePairs plans the repetitions that are missing for a number of pairs. Their cost and time are
+// those of the pairs so far.
 func morePairs(o *Options, run *plumb.Run, pairs float64) *compare.Plan {
 	d, made := run.Decision, madeRepetitions(run)
 	p := &compare.Plan{CostUSD: compare.Number(math.NaN()), DurationMs: compare.Number(math.NaN())}

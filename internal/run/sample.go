@@ -11,8 +11,8 @@ import (
 // Sampler chooses the case of each repetition of a run with one runner that ends when a question is
 // decided. It is a fold over the results: a new Sampler that receives the same results makes the
 // same choices, whatever the order in which the results arrive. So a resumed run continues as if
-// nothing had happened. An engine never calls it concurrently. If two Samplers depend on each other,
-// two engines call them at the same time.
+// nothing had happened. An engine never calls it concurrently. If two Samplers depend on each
+// other, two engines call them at the same time.
 type Sampler interface {
 	// Known says that the log has so many repetitions of a case. It is called before Next.
 	Known(index, repetitions int)
@@ -193,7 +193,8 @@ func (q *samples) record(x *execution) (<-chan struct{}, error) {
 }
 
 // finish records the repetitions whose result an earlier process did not record, because it was
-// killed. Among them are those that were in flight at the decision, which nothing draws again. It returns the number of executions without a result. No worker may be running.
+// killed. Among them are those that were in flight at the decision, which nothing draws again. It
+// returns the number of executions without a result. No worker may be running.
 func (q *samples) finish() (remaining int, err error) {
 	q.e.log.drain() // so that the state is complete
 	for i, left := range q.known {
