@@ -234,10 +234,10 @@ func (a *app) performed(
 	if d := result.Run.Decision; d != nil {
 		return result, decisionCode(d), nil
 	}
-	switch t := result.Run.Totals; {
+	switch {
 	case analyze.NotOK(result.Run):
 		return result, exitFailed, nil
-	case t.Errored > 0 || t.Finished < t.Planned:
+	case analyze.NotMeasured(result.Run):
 		return result, exitNotMeasured, nil
 	default:
 		return result, exitOK, nil

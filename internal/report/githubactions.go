@@ -28,6 +28,12 @@ func writeActions(o Options, run *plumb.Run) error {
 		fmt.Fprintf(w, "::%s title=%s::%s\n", level, escapeProperty(o.Redact.String(suiteTitle(&run.Info, " "))),
 			escapeData(o.Redact.String(strings.Join(lines, "\n"))))
 	}
+	for _, l := range gateLines(run, " · ", "–") {
+		level := map[analyze.GateResult]string{
+			analyze.Holds: "notice", analyze.Violated: "error", analyze.Unproven: "warning",
+		}[l.result]
+		fmt.Fprintf(w, "::%s title=gate::%s\n", level, escapeData(o.Redact.String(l.words)))
+	}
 	f := analyze.Find(run, annotations)
 	left := map[string]int{"error": annotations, "warning": annotations}
 	for _, section := range sectionsOf(&f) {

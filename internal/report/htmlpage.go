@@ -198,7 +198,7 @@ func writeFront(w *bufio.Writer, o *Options, run *plumb.Run) error {
 	f := &htmlFront{
 		Policy: contentPolicy(pageScript(), style), Style: template.CSS(style), //nolint:gosec // an embedded file
 		Suite: suiteTitle(&run.Info, " · "), Verdict: verdictWords(rates.Overall), Stop: stopWords(run),
-		Decision: decisionLines(run),
+		Decision: statements(run, " · ", "–"),
 		Agents:   agentsOf(run, "–"), Cases: len(run.Cases), Sessions: o.Sessions != nil,
 	}
 	f.Word = string(runOutcome(run))
@@ -308,7 +308,7 @@ func (f *htmlFront) rates(run *plumb.Run, all analyze.Breakdown) {
 		row("all", "all runners", all.Overall)
 		repeats(all.Overall, false)
 	}
-	for _, list := range rateLists(&all, true) {
+	for _, list := range rateLists(&all) {
 		for _, r := range list.rates[:min(len(list.rates), htmlList)] {
 			row(list.kind, cmp.Or(r.Name, "none"), r)
 			repeats(r, false)

@@ -124,7 +124,7 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 		"model", runner.Agent.Model, "provider", runner.Agent.Type, "runner.config", runner.Config,
 		"judge", judgeTitle(&run.Info), "embedder", run.Info.Embedder,
 		"recorded", flag(w.o.recorded(run)), "stop", stopWords(run),
-		"decision", strings.Join(decisionLines(run), "; "),
+		"decision", strings.Join(decisionLines(run), "; "), "gates", gatesText(run),
 		"passed", cells[0], "passRate", cells[1], "interval95", cells[2], "coverage", cells[3],
 	}, more...)...) {
 		if w.err == nil {
@@ -241,6 +241,15 @@ func classID(e *plumb.Execution) string {
 		return e.Class.ID
 	}
 	return e.Origin.Class().ID
+}
+
+// gatesText is the results of the gates as one text.
+func gatesText(run *plumb.Run) string {
+	var words []string
+	for _, l := range gateLines(run, " / ", "-") {
+		words = append(words, l.words)
+	}
+	return strings.Join(words, "; ")
 }
 
 func nonEmpty(pairs ...string) []junitProperty {

@@ -51,6 +51,10 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 		}
 		m.add("%s\n\n", strings.TrimSpace(line))
 	}
+	for _, l := range gateLines(run, " · ", "–") {
+		gateMark := map[analyze.GateResult]string{analyze.Holds: "✅", analyze.Violated: "❌", analyze.Unproven: "⚠️"}
+		m.add("%s %s\n\n", gateMark[l.result], code(l.words))
+	}
 	if words := stopWords(run); words != "" {
 		m.add("**%s**\n\n", words)
 	}
@@ -119,7 +123,7 @@ func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
 			}
 			notes = append(notes, note)
 		}
-		for _, list := range rateLists(&b, false) {
+		for _, list := range rateLists(&b) {
 			for _, r := range list.rates {
 				if r.Name == "" {
 					row("no "+list.kind, r)

@@ -52,14 +52,18 @@ type provenance struct {
 	Recorded bool                `json:"recorded"`
 	Rate     analyze.RateFigures `json:"rate"`
 	analyze.GroupFigures
-	Categories   []namedRate      `json:"categories"`
-	Difficulties []namedRate      `json:"difficulties"`
-	Tags         []namedRate      `json:"tags"`
-	Spent        spending         `json:"spent"`
-	Decision     *plumb.Decision  `json:"decision,omitempty"`
-	Stop         plumb.StopReason `json:"stop,omitempty"`
-	Complete     bool             `json:"complete"`
-	Notes        []plumb.Note     `json:"notes"`
+	// Gates are the results of the conditions that the run must meet.
+	Gates        []analyze.GateOutcome `json:"gates,omitempty"`
+	Prompts      []namedRate           `json:"prompts,omitempty"`
+	Columns      []columnRate          `json:"columns,omitempty"`
+	Categories   []namedRate           `json:"categories"`
+	Difficulties []namedRate           `json:"difficulties"`
+	Tags         []namedRate           `json:"tags"`
+	Spent        spending              `json:"spent"`
+	Decision     *plumb.Decision       `json:"decision,omitempty"`
+	Stop         plumb.StopReason      `json:"stop,omitempty"`
+	Complete     bool                  `json:"complete"`
+	Notes        []plumb.Note          `json:"notes"`
 	// Snapshots compares each runner with the samples of its token baselines.
 	Snapshots []analyze.SnapshotSuite `json:"snapshots,omitempty"`
 	// Judging says how well the judges of the run judge.
@@ -80,6 +84,30 @@ type provenance struct {
 	Repeat       int    `json:"repeat"`
 	Retry        int    `json:"retry"`
 	ScoredFrom   string `json:"scoredFrom,omitempty"`
+}
+
+// columnRate is the rate of a prompt on a runner, with those of the tags.
+type columnRate struct {
+	Prompt string `json:"prompt,omitempty"`
+	Runner string `json:"runner"`
+	analyze.RateFigures
+	Tags []namedRate `json:"tags"`
+}
+
+// columnsOf returns the rates of the columns, or nil if there is only one.
+func columnsOf(run *plumb.Run) []columnRate {
+	all := analyze.Columns(run)
+	if len(all) < 2 {
+		return nil
+	}
+	var columns []columnRate
+	for i := range all {
+		c := &all[i]
+		columns = append(columns, columnRate{
+			c.Prompt, run.Info.Runners[c.Runner].ID, c.Overall.Figures(), named(run, c.Tags, true),
+		})
+	}
+	return columns
 }
 
 type namedRate struct {
@@ -287,7 +315,7 @@ func (r *Results) renderCase(run *plumb.Run, c int) (caseResult, []caseFigures, 
 	n := len(run.Info.Runners)
 	info := &run.Cases[c]
 	res := caseResult{
-		CaseID: info.ID, Tags: list(info.Tags), Passed: true, CaseHash: info.Hash,
+		CaseID: info.ID, Prompt: info.Prompt, Item: info.Item, Source: info.Source, Tags: list(info.Tags), Passed: true, CaseHash: info.Hash,
 		Category: info.Category, Difficulty: info.Difficulty, ExpectedFail: info.ExpectedFail,
 		RunnerResults: make([]runnerResult, n),
 	}
@@ -326,6 +354,9 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 		Schema: resultsSchema, Outcome: runOutcome(run), Verdict: verdictWords(rates.Overall), Recorded: recorded,
 		Rate:         rates.Overall.Figures(),
 		GroupFigures: rates.Overall.Group(run),
+		Gates:        analyze.Gates(run),
+		Prompts:      named(run, rates.Prompts, rates.HasPrompts()),
+		Columns:      columnsOf(run),
 		Categories:   named(run, rates.Categories, rates.HasCategories()),
 		Difficulties: named(run, rates.Difficulties, rates.HasDifficulties()),
 		Tags:         named(run, rates.Tags, true),
@@ -354,16 +385,15 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 // runOutcome returns the outcome of a run by the rules of the exit codes: fail takes precedence
 // over error, and error over skipped.
 func runOutcome(run *plumb.Run) plumb.Outcome {
-	t := run.Totals
 	switch {
 	case analyze.NotOK(run):
 		return plumb.OutcomeFail
-	case t.Errored > 0:
-		return plumb.OutcomeError
-	case t.Measured() < t.Planned:
-		return plumb.OutcomeSkipped
-	default:
+	case !analyze.NotMeasured(run):
 		return plumb.OutcomePass
+	case run.Totals.Errored > 0:
+		return plumb.OutcomeError
+	default:
+		return plumb.OutcomeSkipped
 	}
 }
 

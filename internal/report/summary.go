@@ -34,7 +34,8 @@ type summary struct {
 	bare, noted bool
 	// explain is a command that asks an agent why it failed, or "" when no check has a question.
 	explain string
-	tags    bool // show the rates of tags, too
+	// shown is set when the excerpts of all failures are above and near.
+	shown bool
 }
 
 func (s *summary) line(format string, args ...any) {
@@ -47,8 +48,8 @@ func WriteRates(o Options, run *plumb.Run) error {
 	if len(run.Executions) == 0 {
 		return nil
 	}
-	s := &summary{t: newTheme(false, o.Unicode), w: bufio.NewWriter(o.Out), o: &o, run: run, tags: true}
-	s.rates()
+	s := &summary{t: newTheme(false, o.Unicode), w: bufio.NewWriter(o.Out), o: &o, run: run}
+	s.rates(false)
 	s.flaky()
 	s.figuresOfCases()
 	return s.w.Flush()
@@ -56,16 +57,7 @@ func WriteRates(o Options, run *plumb.Run) error {
 
 // write writes the whole summary: the most important part first, the next commands last.
 func (s *summary) write() {
-	rates := analyze.Rates(s.run)
-	verdict := verdictWords(rates.Overall)
-	switch t := s.run.Totals; {
-	case analyze.NotOK(s.run):
-		verdict = s.t.red(verdict)
-	case rates.Overall.Unmeasured() > 0 || t.Planned == 0:
-		verdict = s.t.yellow(verdict)
-	default:
-		verdict = s.t.green(verdict)
-	}
+	g := gridOf(s.run, s.t.dot, s.t.dash)
 	if !s.bare {
 		s.line("")
 	}
@@ -75,15 +67,26 @@ func (s *summary) write() {
 		}
 		s.line("%s", line)
 	}
-	s.line("%s", s.t.bold(verdict))
+	for i, h := range headlines(s.run, g) {
+		if i == summaryItems {
+			s.line("%s", s.t.dim(fmt.Sprintf("(%d more)", len(g.columns)-i)))
+			break
+		}
+		s.line("%s", s.t.bold(s.tone(h.rate)(h.words)))
+	}
+	s.gates()
 	if words := stopWords(s.run); words != "" {
 		s.line("%s", s.t.yellow(words))
 	}
 	if s.o.recorded(s.run) {
 		s.line("%s", s.t.yellow(recordingNotice(&s.run.Info)))
 	}
-	if rates.Overall.Planned > 0 {
-		s.rates()
+	if len(s.run.Executions) > 0 {
+		if g != nil {
+			s.grid(g)
+		} else {
+			s.rates(true)
+		}
 		s.figures()
 		s.agents()
 		s.flaky()
@@ -93,28 +96,44 @@ func (s *summary) write() {
 	s.where(look)
 }
 
-// rateList is the pass rates of one kind: "category", "difficulty" or "tag".
+// tone returns the color of a rate: red if something failed, yellow if something is missing.
+func (s *summary) tone(r analyze.Rate) func(string) string {
+	switch {
+	case r.Failed > r.ExpectedFailed || r.UnexpectedPassed > 0 || len(s.run.Info.Runners) == 1 && analyze.NotOK(s.run):
+		return s.t.red
+	case r.Unmeasured() > 0 || r.Planned == 0:
+		return s.t.yellow
+	default:
+		return s.t.green
+	}
+}
+
+// rateList is the pass rates of one kind: "prompt", "category", "difficulty" or "tag".
 type rateList struct {
 	kind  string
 	rates []analyze.Rate
 }
 
 // rateLists returns the kinds of rates with more than one entry.
-func rateLists(b *analyze.Breakdown, tags bool) (lists []rateList) {
+func rateLists(b *analyze.Breakdown) (lists []rateList) {
+	if len(b.Prompts) > 1 {
+		lists = append(lists, rateList{"prompt", b.Prompts})
+	}
 	if b.HasCategories() {
 		lists = append(lists, rateList{"category", b.Categories})
 	}
 	if b.HasDifficulties() {
 		lists = append(lists, rateList{"difficulty", b.Difficulties})
 	}
-	if tags && b.HasTags() {
+	if b.HasTags() {
 		lists = append(lists, rateList{"tag", b.Tags})
 	}
 	return lists
 }
 
-// rates writes the table of pass rates: per runner in total, by category and by difficulty.
-func (s *summary) rates() {
+// rates writes the table of pass rates: per runner in total, by prompt, category, difficulty and
+// tag. With brief, it only counts the groups in which everything passed.
+func (s *summary) rates(brief bool) {
 	table := [][]string{{"", "pass", "rate", "95 % interval", "coverage"}}
 	styles := []func(string) string{s.t.dim}
 	add := func(style func(string) string, name string, cells ...string) {
@@ -138,19 +157,34 @@ func (s *summary) rates() {
 		for _, note := range repeatNotes(s.run, b.Overall) {
 			notes = append(notes, notePrefix(s.run, i)+note)
 		}
-		for _, list := range rateLists(&b, s.tags) {
+		for _, list := range rateLists(&b) {
+			shown := list.rates
+			if brief {
+				shown = slices.DeleteFunc(slices.Clone(shown), func(r analyze.Rate) bool { return r.Passed == r.Planned })
+				if len(list.rates) == 1 { // the line above says the same
+					continue
+				}
+			}
+			green := len(list.rates) - len(shown)
+			if len(shown) == 0 {
+				continue
+			}
 			add(s.t.dim, "  "+list.kind)
-			for i, r := range list.rates {
+			for i, r := range shown {
 				if i == summaryRows {
-					add(s.t.dim, fmt.Sprintf("    (%d more)", len(list.rates)-i))
+					add(s.t.dim, fmt.Sprintf("    (%d more)", len(shown)-i))
 					break
 				}
 				add(plain, "    "+cmp.Or(oneLine(r.Name), "(none)"), rateCells(r, s.t.dash)...)
 				repeats("      ", r, false)
 			}
+			if green > 0 {
+				add(s.t.dim, fmt.Sprintf("    (%d more, all pass)", green))
+			}
 		}
 	}
-	s.table(table, styles, s.widths(table), "   ")
+	widths, gap := s.narrow(table, 0)
+	s.table(table, styles, widths, gap)
 	if len(notes) > 0 {
 		s.line("")
 	}
@@ -372,7 +406,22 @@ func (s *summary) findings() (look string) {
 	return look
 }
 
+// items lists the executions of a group: their names if their excerpts are above, else with why.
 func (s *summary) items(g analyze.Group) {
+	if s.shown {
+		var names []string
+		for _, x := range g.Executions {
+			names = append(names, s.name(x))
+		}
+		if more := g.Count - len(names); more > 0 {
+			names = append(names, fmt.Sprintf("(%s more)", count(more)))
+		}
+		width := cmp.Or(s.width, gridWidth)
+		for line := range strings.Lines(ansi.Wordwrap(strings.Join(names, ", "), max(20, width-4), "")) {
+			s.line("    %s", strings.TrimSuffix(line, "\n"))
+		}
+		return
+	}
 	for _, x := range g.Executions {
 		line := "    " + s.name(x)
 		if reason := oneLine(s.run.Executions[x].Reason); reason != "" {

@@ -37,6 +37,7 @@ type terminal struct {
 	err      error         // of the painter
 	running  map[execution]time.Time
 	excerpts map[execution]excerpt // of unfinished executions
+	prompts  map[execution]string  // of unfinished executions
 	shown    int
 	hidden   int
 	totals   plumb.Totals
@@ -63,7 +64,7 @@ func newTerminal(o Options) *terminal {
 	return &terminal{
 		o: o, t: newTheme(color, o.Unicode), live: o.Terminal && !plain,
 		out:     bufio.NewWriter(o.Out),
-		running: map[execution]time.Time{}, excerpts: map[execution]excerpt{}, told: map[execution]bool{},
+		running: map[execution]time.Time{}, excerpts: map[execution]excerpt{}, prompts: map[execution]string{}, told: map[execution]bool{},
 		stop: make(chan struct{}),
 	}
 }
@@ -95,6 +96,9 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 		if ev.Failure != nil {
 			r.excerpts[x] = excerptOfFailure(ev.Failure)
 		}
+		if ev.Report != nil && r.shown < excerptLimit {
+			r.prompts[x] = ev.Report.Prompt
+		}
 	case plumb.EventSessionJudged:
 		if j := ev.Judgement; j != nil && j.Outcome != plumb.OutcomePass && r.shown < excerptLimit {
 			e := excerptOf(j)
@@ -113,6 +117,7 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 		}
 		delete(r.running, x)
 		delete(r.excerpts, x)
+		delete(r.prompts, x)
 	case plumb.EventNote:
 		if ev.Note != nil {
 			if !ev.Note.Live {
@@ -142,6 +147,7 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run)
 	case !ok:
 		e = excerpt{Message: keep(res.Reason)}
 	}
+	e.Asked = askedOf(r.prompts[x])
 	if i, err := run.Index(x.caseID, x.runnerID); err == nil {
 		c := cellAt(run, i)
 		e.Counts = c.counts()
@@ -399,7 +405,7 @@ func (r *terminal) finish(run *plumb.Run) error {
 	s := &summary{
 		t: r.t, w: r.out, width: r.width(), o: &r.o, run: run,
 		bare: r.lines == 0, noted: r.notes == len(run.Notes) && r.lines <= nearby,
-		explain: r.explain,
+		explain: r.explain, shown: r.hidden == 0 && r.lines <= 2*nearby,
 	}
 	s.write()
 	r.flush()
