@@ -252,19 +252,19 @@ func (s *Settings) Groups() []Group {
 		{"What the run must reach", []Setting{
 			{
 				Key: "minPassRate", Flag: "min-pass-rate", At: &s.MinPassRate,
-				Help: "smallest pass rate of each runner and prompt: `[SCOPE=][low:]share`, such as 0.9, low:0.85 or " +
-					"tag:billing=0.8; failures are then allowed",
-				Doc: "smallest pass rates of each runner and prompt: [SCOPE=][low:]SHARE, such as 0.9, low:0.85 or " +
-					"tag:billing=0.8; failures are then allowed",
-				Score: "smallest pass rate of each runner and prompt: `[SCOPE=][low:]share`",
+				Help: "smallest pass rate of each runner and prompt, such as 0.9, low:0.85 or tag:billing=0.8; " +
+					"failures are then allowed; repeatable",
+				Doc: "smallest pass rates of each runner and prompt, such as 0.9, low:0.85 or tag:billing=0.8; " +
+					"failures are then allowed",
+				Score: "smallest pass rate of each runner and prompt, such as 0.9, low:0.85 or tag:billing=0.8; repeatable",
 			},
 			{
 				Key: "minCoverage", Flag: "min-coverage", At: &s.MinCoverage,
-				Help: "smallest measured share of each runner and prompt: `[SCOPE=]share`; cases without a result are " +
-					"then allowed",
-				Doc: "smallest measured shares of each runner and prompt: [SCOPE=]SHARE; cases without a result are " +
-					"then allowed",
-				Score: "smallest measured share of each runner and prompt: `[SCOPE=]share`",
+				Help: "smallest measured share of the cases of each runner and prompt, such as 0.95; " +
+					"cases without a result are then allowed; repeatable",
+				Doc: "smallest measured shares of the cases of each runner and prompt, such as 0.95; " +
+					"cases without a result are then allowed",
+				Score: "smallest measured share of the cases of each runner and prompt, such as 0.95; repeatable",
 			},
 		}},
 		{"A run until a decision", []Setting{

@@ -208,7 +208,13 @@ func (e *excerpt) lines(t theme, width int) []string {
 		}
 		block(line, excerptLines, plain)
 		told := func(text string) bool { // the reason quotes it already
-			return text != "" && strings.Contains(oneLine(line), oneLine(text))
+			reason := oneLine(line)
+			for l := range strings.Lines(text) {
+				if !strings.Contains(reason, oneLine(l)) {
+					return false
+				}
+			}
+			return strings.TrimSpace(text) != ""
 		}
 		switch {
 		case !c.Compared():

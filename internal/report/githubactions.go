@@ -51,7 +51,7 @@ func writeActions(o Options, run *plumb.Run) error {
 				}
 				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level,
 					escapeProperty(o.Redact.String(oneLine(c.info.ID)+" > "+oneLine(c.runner.ID))),
-					annotationPlace(sourceOf(decided), o.Getenv("GITHUB_WORKSPACE")),
+					o.annotationPlace(&c, decided),
 					escapeData(o.Redact.String(annotation(&c, section.title, rec, decided))))
 			}
 		}
@@ -90,14 +90,22 @@ func sourceOf(s *session) *plumb.Position {
 	return nil
 }
 
-// annotationPlace returns the properties that attach an annotation to a line. GitHub expects paths
-// relative to the repository.
-func annotationPlace(p *plumb.Position, workspace string) string {
-	if p == nil || p.File == "" {
+// annotationPlace returns the properties that attach an annotation to the line of the check, or else
+// of the case. GitHub expects paths relative to the repository.
+func (o *Options) annotationPlace(c *cell, s *session) string {
+	p := sourceOf(s)
+	if p == nil {
+		p = &c.info.Source
+	}
+	if p.File == "" {
 		return ""
 	}
-	file := filepath.ToSlash(oneLine(plainPath(p.File)))
-	if workspace != "" {
+	file := plainPath(p.File)
+	if !filepath.IsAbs(file) && o.Project != "" {
+		file = filepath.Join(o.Project, file)
+	}
+	file = filepath.ToSlash(oneLine(file))
+	if workspace := o.Getenv("GITHUB_WORKSPACE"); workspace != "" {
 		file = strings.TrimPrefix(file, strings.TrimSuffix(filepath.ToSlash(workspace), "/")+"/")
 	}
 	text := ",file=" + escapeProperty(file)
@@ -110,7 +118,7 @@ func annotationPlace(p *plumb.Position, workspace string) string {
 	return text
 }
 
-// annotation returns the message of one annotation, with the documented lines.
+// annotation returns the message of one annotation: why, and then the documented lines.
 func annotation(c *cell, word string, rec *recording, decided *session) string {
 	class, why := classID(c.Execution), ""
 	if c.Status == plumb.StatusUnexpectedPassed {
@@ -118,7 +126,7 @@ func annotation(c *cell, word string, rec *recording, decided *session) string {
 	} else {
 		why, _ = shorten(whyText(c.Execution, decided), markdownText)
 	}
-	lines := []string{"failure class: " + oneLine(class)}
+	lines := []string{strings.TrimSuffix(word+": "+why, ": "), "failure class: " + oneLine(class)}
 	if target := c.repeats(); target > 1 {
 		lines = append(lines, fmt.Sprintf("repeats: %d/%d", len(rec.repetitions), target))
 	}
@@ -131,7 +139,6 @@ func annotation(c *cell, word string, rec *recording, decided *session) string {
 	if c.Origin != "" {
 		lines = append(lines, "failure origin: "+oneLine(string(c.Origin)))
 	}
-	lines = append(lines, strings.TrimSuffix(word+": "+why, ": "))
 	if dir := c.dir(c.run.Info.ArtifactDir); dir != "" && decided != nil {
 		lines = append(lines,
 			"artifact directory: "+oneLine(plumb.SessionDir(dir, decided.repetition, decided.number)),

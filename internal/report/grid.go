@@ -75,6 +75,19 @@ func columnName(run *plumb.Run, prompt string, runner int, dot string) string {
 	}
 }
 
+// title counts the prompts and the runners.
+func (g *grid) title(run *plumb.Run) string {
+	n := len(run.Info.Runners)
+	var parts []string
+	if prompts := len(g.columns) / n; g.columns[0].Prompt != "" || prompts > 1 {
+		parts = append(parts, plural(prompts, "prompt"))
+	}
+	if n > 1 {
+		parts = append(parts, plural(n, "runner"))
+	}
+	return strings.Join(parts, " × ")
+}
+
 // addRates adds the rates of the columns, and the counts of the groups in which not everything
 // passed.
 func (g *grid) addRates(run *plumb.Run, dash string) {
@@ -103,7 +116,11 @@ func (g *grid) addRates(run *plumb.Run, dash string) {
 	}
 	for i := range g.columns {
 		for _, x := range repeatRows(run, g.columns[i].Overall, true, dash) {
-			add(x.name, i, strings.TrimSpace(x.cells[1]+" ("+x.cells[2]+")"))
+			cell := x.cells[1]
+			if x.cells[2] != dash {
+				cell += " (" + x.cells[2] + ")"
+			}
+			add(x.name, i, cell)
 		}
 	}
 	failing := map[string]bool{}
@@ -156,6 +173,9 @@ const (
 // grid writes the table, in several parts if it is wider than the terminal.
 func (s *summary) grid(g *grid) {
 	items := g.notGreen(s.run)
+	if hasAgents(s.run) { // the table of what agents used has the cases
+		items = nil
+	}
 	more := len(items) - summaryRows
 	items = items[:min(len(items), summaryRows)]
 	rates := g.rates[:min(len(g.rates), summaryRows)]
@@ -197,6 +217,9 @@ func (s *summary) grid(g *grid) {
 		line(s.t.dim, "", func(i int) string { return s.t.bold(s.t.fit(g.names[i], head)) })
 		for _, r := range rates {
 			line(s.t.dim, r.name, func(i int) string { return r.cells[i] })
+		}
+		if len(items) > 0 {
+			s.line("")
 		}
 		for _, item := range items {
 			line(func(s string) string { return s }, item.id, func(i int) string {

@@ -91,7 +91,12 @@ type columnRate struct {
 	Prompt string `json:"prompt,omitempty"`
 	Runner string `json:"runner"`
 	analyze.RateFigures
-	Tags []namedRate `json:"tags"`
+	Tags []tagRate `json:"tags"`
+}
+
+type tagRate struct {
+	Name string `json:"name"`
+	analyze.RateFigures
 }
 
 // columnsOf returns the rates of the columns, or nil if there is only one.
@@ -103,9 +108,11 @@ func columnsOf(run *plumb.Run) []columnRate {
 	var columns []columnRate
 	for i := range all {
 		c := &all[i]
-		columns = append(columns, columnRate{
-			c.Prompt, run.Info.Runners[c.Runner].ID, c.Overall.Figures(), named(run, c.Tags, true),
-		})
+		tags := []tagRate{}
+		for _, t := range c.Tags {
+			tags = append(tags, tagRate{t.Name, t.Figures()})
+		}
+		columns = append(columns, columnRate{c.Prompt, run.Info.Runners[c.Runner].ID, c.Overall.Figures(), tags})
 	}
 	return columns
 }
@@ -294,6 +301,7 @@ func (r *Results) cases(doc *document, run *plumb.Run, to int) error {
 // render renders the next cases, as many as fit into out, on all processors.
 func (r *Results) render(run *plumb.Run, out []renderedCase) {
 	var next atomic.Int64
+	options := resultOptions()
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(out)) {
 		workers.Go(func() {
@@ -302,7 +310,7 @@ func (r *Results) render(run *plumb.Run, out []renderedCase) {
 				buf := bytes.NewBuffer(out[i].json[:0])
 				if err == nil {
 					buf.Grow(res.size())
-					err = json2.MarshalWrite(buf, &res, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
+					err = json2.MarshalWrite(buf, &res, options)
 				}
 				out[i] = renderedCase{json: EscapeJSON(buf.Bytes()), figures: figures, err: err}
 			}
@@ -423,9 +431,21 @@ type document struct {
 
 func newDocument(w io.Writer) *document { return &document{Writer: bufio.NewWriterSize(w, 64<<10)} }
 
+// resultOptions are those of all results. Numbers have 12 digits, so that a sum of prices has no
+// noise in its last ones.
+func resultOptions() json2.Options {
+	round := json2.MarshalToFunc(func(e *jsontext.Encoder, x float64) error {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("%v is no number of JSON", x)
+		}
+		return e.WriteToken(jsontext.Float(round12(x)))
+	})
+	return json2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), json2.WithMarshalers(round))
+}
+
 // encode returns v as JSON.
 func (d *document) encode(v any, o ...json2.Options) []byte {
-	b, err := json2.Marshal(v, append(o, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))...)
+	b, err := json2.Marshal(v, append(o, resultOptions())...)
 	d.err = cmp.Or(d.err, err)
 	return EscapeJSON(b)
 }

@@ -49,6 +49,10 @@ func WriteRates(o Options, run *plumb.Run) error {
 		return nil
 	}
 	s := &summary{t: newTheme(false, o.Unicode), w: bufio.NewWriter(o.Out), o: &o, run: run}
+	if o.Terminal && o.Size != nil {
+		width, _ := o.Size()
+		s.width = max(1, width-1)
+	}
 	s.rates(false)
 	s.flaky()
 	s.figuresOfCases()
@@ -84,6 +88,7 @@ func (s *summary) write() {
 	if len(s.run.Executions) > 0 {
 		if g != nil {
 			s.grid(g)
+			s.repeatNotes()
 		} else {
 			s.rates(true)
 		}
@@ -145,7 +150,6 @@ func (s *summary) rates(brief bool) {
 			add(s.t.dim, indent+x.name, x.cells...)
 		}
 	}
-	var notes []string
 	for i := range min(len(s.run.Info.Runners), summaryRows) {
 		name := "all"
 		if len(s.run.Info.Runners) > 1 {
@@ -154,9 +158,6 @@ func (s *summary) rates(brief bool) {
 		b := analyze.RunnerRates(s.run, i)
 		add(s.t.bold, name, rateCells(b.Overall, s.t.dash)...)
 		repeats("  ", b.Overall, true)
-		for _, note := range repeatNotes(s.run, b.Overall) {
-			notes = append(notes, notePrefix(s.run, i)+note)
-		}
 		for _, list := range rateLists(&b) {
 			shown := list.rates
 			if brief {
@@ -185,11 +186,19 @@ func (s *summary) rates(brief bool) {
 	}
 	widths, gap := s.narrow(table, 0)
 	s.table(table, styles, widths, gap)
-	if len(notes) > 0 {
-		s.line("")
-	}
-	for _, note := range notes {
-		s.wrapped(note)
+	s.repeatNotes()
+}
+
+// repeatNotes writes the notes about repetitions.
+func (s *summary) repeatNotes() {
+	for i, first := 0, true; i < min(len(s.run.Info.Runners), summaryRows); i++ {
+		for _, note := range repeatNotes(s.run, analyze.RunnerRates(s.run, i).Overall) {
+			if first {
+				s.line("")
+			}
+			first = false
+			s.wrapped(notePrefix(s.run, i) + note)
+		}
 	}
 }
 
@@ -378,15 +387,18 @@ func (s *summary) findings() (look string) {
 			title = s.t.red(section.title)
 		}
 		s.line("")
-		s.line("%s", title)
+		if s.shown && len(section.groups) == 1 {
+			title += " "
+		} else {
+			s.line("%s", title)
+			title = "  "
+		}
 		for i, g := range section.groups {
 			if i == summaryGroups {
 				s.line("  (%s more)", plural(len(section.groups)-i, "class"))
 				break
 			}
-			s.line("  %s %s  %s", s.t.bold(classLabel(&g.Class, "")), s.t.dim("["+oneLine(g.Class.ID)+"]"),
-				count(g.Count))
-			s.items(g)
+			s.class(title, &g)
 			if look == "" && len(g.Executions) > 0 {
 				look, _ = s.run.At(g.Executions[0])
 			}
@@ -406,22 +418,43 @@ func (s *summary) findings() (look string) {
 	return look
 }
 
-// items lists the executions of a group: their names if their excerpts are above, else with why.
-func (s *summary) items(g analyze.Group) {
-	if s.shown {
-		var names []string
-		for _, x := range g.Executions {
-			names = append(names, s.name(x))
-		}
-		if more := g.Count - len(names); more > 0 {
-			names = append(names, fmt.Sprintf("(%s more)", count(more)))
-		}
-		width := cmp.Or(s.width, gridWidth)
-		for line := range strings.Lines(ansi.Wordwrap(strings.Join(names, ", "), max(20, width-4), "")) {
-			s.line("    %s", strings.TrimSuffix(line, "\n"))
-		}
+// class writes a failure class after a text: on one line if the excerpts of its executions are above.
+func (s *summary) class(before string, g *analyze.Group) {
+	title := before + fmt.Sprintf("%s %s  %s", s.t.bold(classLabel(&g.Class, "")), s.t.dim("["+oneLine(g.Class.ID)+"]"),
+		count(g.Count))
+	if !s.shown {
+		s.line("%s", title)
+		s.items(g)
 		return
 	}
+	var line strings.Builder
+	line.WriteString(title + ":")
+	used := ansi.StringWidth(line.String())
+	add := func(word string) {
+		if n := ansi.StringWidth(word); used+n+1 > cmp.Or(s.width, gridWidth) {
+			line.WriteString("\n   ")
+			used = 3
+		}
+		used += ansi.StringWidth(word) + 1
+		line.WriteString(" " + word)
+	}
+	for i, x := range g.Executions {
+		word := s.name(x)
+		if i < g.Count-1 {
+			word += ","
+		}
+		add(word)
+	}
+	if more := g.Count - len(g.Executions); more > 0 {
+		add(fmt.Sprintf("(%s more)", count(more)))
+	}
+	for l := range strings.Lines(line.String()) {
+		s.line("%s", strings.TrimSuffix(l, "\n"))
+	}
+}
+
+// items lists the executions of a class with the reasons.
+func (s *summary) items(g *analyze.Group) {
 	for _, x := range g.Executions {
 		line := "    " + s.name(x)
 		if reason := oneLine(s.run.Executions[x].Reason); reason != "" {
@@ -504,6 +537,9 @@ func (s *summary) widths(table [][]string) []int {
 	for _, cells := range table {
 		cells[0] = s.t.fit(cells[0], 40)
 		for i, c := range cells {
+			if i == 0 && len(cells) == 1 {
+				continue // a remark
+			}
 			widths[i] = max(widths[i], ansi.StringWidth(c))
 		}
 	}

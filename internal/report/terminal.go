@@ -36,6 +36,7 @@ type terminal struct {
 	out      *bufio.Writer // for plain lines; the live view writes to the terminal itself
 	err      error         // of the painter
 	running  map[execution]time.Time
+	took     []time.Duration       // by the latest finished executions
 	excerpts map[execution]excerpt // of unfinished executions
 	prompts  map[execution]string  // of unfinished executions
 	shown    int
@@ -114,6 +115,10 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 			if ev.Decision != nil { // the execution ends again with each repetition
 				r.told[x] = true
 			}
+		}
+		if from, ok := r.running[x]; ok {
+			const recent = 100
+			r.took = append(r.took[max(0, len(r.took)-recent+1):], ev.At.Sub(from))
 		}
 		delete(r.running, x)
 		delete(r.excerpts, x)
@@ -332,12 +337,26 @@ func (r *terminal) counters() string {
 func (r *terminal) progress(now time.Time) string {
 	parts := []string{}
 	if rate, left := r.pace.rate(now, r.totals.Finished, r.totals.Planned); rate > 0 {
-		parts = append(parts, rateWords(rate), "ETA "+duration(left.Milliseconds()))
+		parts = append(parts, rateWords(rate))
+		if !r.hanging(now) {
+			parts = append(parts, "ETA "+duration(left.Milliseconds()))
+		}
 	}
 	if r.totals.CostUSD > 0 {
 		parts = append(parts, Money(r.totals.CostUSD))
 	}
 	return strings.Join(parts, r.t.dot)
+}
+
+// hanging reports whether the oldest running execution takes more than three times the median of the
+// finished ones. Then an estimate of the remaining time would climb with the clock.
+func (r *terminal) hanging(now time.Time) bool {
+	oldest := r.oldest(1)
+	if len(oldest) == 0 || len(r.took) == 0 {
+		return false
+	}
+	took := slices.Sorted(slices.Values(r.took))
+	return now.Sub(r.running[oldest[0]]) > max(time.Second, 3*took[len(took)/2])
 }
 
 func rateWords(perSecond float64) string {
