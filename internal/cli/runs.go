@@ -95,8 +95,8 @@ func (c *runsCmd) show(lines []runLine) error {
 			}
 		}
 		if short {
-			const unique = len("-abcdef") // the end of an id is enough to name it
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", l.ID[max(0, len(l.ID)-unique)+1:], orDash(c.line(l.Suite, 40)),
+			end := l.ID[strings.LastIndexByte(l.ID, '-')+1:] // it is enough to name the run
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", end, orDash(c.line(l.Suite, 40)),
 				l.Passed, l.Failed, l.Errored, l.Planned)
 			continue
 		}

@@ -99,7 +99,7 @@ func otherTools() map[string]string {
 	return map[string]string{
 		"eval": runHint, "test": runHint, "exec": runHint, "check": runHint, "view": showHint, "open": showHint,
 		"diff": "plumb compare A B compares two runs", "history": "plumb runs lists the runs", "ls": "plumb runs lists the runs",
-		"retry": "plumb resume --retry-errors RUN runs the unmeasured cases again", "import": "plumb convert reads other formats",
+		"retry": "plumb resume --retry-errors RUN runs the unmeasured cases again",
 	}
 }
 
