@@ -91,6 +91,6 @@ func (s *summary) gates() {
 			paint = s.t.yellow
 		default:
 		}
-		s.line("%s", paint(l.words))
+		s.wrapped(l.words, paint)
 	}
 }

@@ -76,7 +76,7 @@ func (s *summary) write() {
 			s.line("%s", s.t.dim(fmt.Sprintf("(%d more)", len(g.columns)-i)))
 			break
 		}
-		s.line("%s", s.t.bold(s.tone(h.rate)(h.words)))
+		s.wrapped(h.words, func(l string) string { return s.t.bold(s.tone(h.rate)(l)) })
 	}
 	s.gates()
 	if words := stopWords(s.run); words != "" {
@@ -140,6 +140,9 @@ func rateLists(b *analyze.Breakdown) (lists []rateList) {
 // tag. With brief, it only counts the groups in which everything passed.
 func (s *summary) rates(brief bool) {
 	table := [][]string{{"", "pass", "rate", "95 % interval", "coverage"}}
+	if s.tight() {
+		table[0][3] = "95 %"
+	}
 	styles := []func(string) string{s.t.dim}
 	add := func(style func(string) string, name string, cells ...string) {
 		table, styles = append(table, append([]string{name}, cells...)), append(styles, style)
@@ -197,17 +200,25 @@ func (s *summary) repeatNotes() {
 				s.line("")
 			}
 			first = false
-			s.wrapped(notePrefix(s.run, i) + note)
+			s.wrapped(notePrefix(s.run, i)+note, unstyled)
 		}
 	}
 }
 
+// tight reports whether the terminal is too narrow for whole headings.
+func (s *summary) tight() bool {
+	const least = 60
+	return s.width > 0 && s.width < least
+}
+
 // wrapped writes a sentence on as many lines as it needs.
-func (s *summary) wrapped(text string) {
+func (s *summary) wrapped(text string, style func(string) string) {
 	for line := range strings.Lines(ansi.Wordwrap(text, cmp.Or(s.width, 100), "")) {
-		s.line("%s", strings.TrimSuffix(line, "\n"))
+		s.line("%s", style(strings.TrimSuffix(line, "\n")))
 	}
 }
+
+func unstyled(s string) string { return s }
 
 // notePrefix names the runner of a note if there are several.
 func notePrefix(run *plumb.Run, i int) string {
@@ -277,7 +288,17 @@ func (s *summary) table(table [][]string, styles []func(string) string, widths [
 // figures writes what the run used: tokens, cost, time.
 func (s *summary) figures() {
 	spent := analyze.Spent(s.run, -1)
-	fact := func(label, text string) { s.line("%s%s", s.t.label(label), text) }
+	fact := func(label, text string) {
+		if s.tight() {
+			text = strings.ReplaceAll(ansi.Wordwrap(text, s.width-len("slowest   "), ""), "\n", "\n          ")
+		}
+		for i, line := range strings.Split(text, "\n") {
+			if i == 0 {
+				line = s.t.label(label) + line
+			}
+			s.line("%s", line)
+		}
+	}
 	s.line("")
 	if spent.InputTokens+spent.OutputTokens > 0 {
 		tokens := count(spent.InputTokens) + " in, " + count(spent.OutputTokens) + " out"
@@ -387,8 +408,8 @@ func (s *summary) findings() (look string) {
 			title = s.t.red(section.title)
 		}
 		s.line("")
-		if s.shown && len(section.groups) == 1 {
-			title += " "
+		if s.shown && len(section.groups) == 1 && !s.tight() {
+			title += "  "
 		} else {
 			s.line("%s", title)
 			title = "  "
