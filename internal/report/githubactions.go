@@ -93,19 +93,19 @@ func sourceOf(s *session) *plumb.Position {
 // annotationPlace returns the properties that attach an annotation to the line of the check, or else
 // of the case. GitHub expects paths relative to the repository.
 func (o *Options) annotationPlace(c *cell, s *session) string {
-	p := sourceOf(s)
+	p, workspace := sourceOf(s), o.Getenv("GITHUB_WORKSPACE")
 	if p == nil {
-		p = &c.info.Source
+		at := c.info.Source
+		if workspace != "" && o.Project != "" && at.File != "" && !filepath.IsAbs(at.File) {
+			at.File = filepath.Join(o.Project, at.File)
+		}
+		p = &at
 	}
 	if p.File == "" {
 		return ""
 	}
-	file := plainPath(p.File)
-	if !filepath.IsAbs(file) && o.Project != "" {
-		file = filepath.Join(o.Project, file)
-	}
-	file = filepath.ToSlash(oneLine(file))
-	if workspace := o.Getenv("GITHUB_WORKSPACE"); workspace != "" {
+	file := filepath.ToSlash(oneLine(plainPath(p.File)))
+	if workspace != "" {
 		file = strings.TrimPrefix(file, strings.TrimSuffix(filepath.ToSlash(workspace), "/")+"/")
 	}
 	text := ",file=" + escapeProperty(file)
