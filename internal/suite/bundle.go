@@ -18,6 +18,7 @@ const (
 	bundleFile  = "bundle.json"
 	suiteFile   = "suite"
 	programFile = "program.json"
+	filesFile   = "files.json"
 )
 
 // bundleFormat is the version of the directory's format.
@@ -37,6 +38,8 @@ type bundleFacts struct {
 	// code.
 	Hash    string `json:"hash,omitempty"`
 	Program string `json:"program,omitempty"`
+	// Files is the hash of the file with the prompt and data files; "" if the suite has none.
+	Files string `json:"files,omitempty"`
 	// Templates are the hashes of the suite's template directories, by their paths; see treeHash.
 	Templates map[string]string `json:"templates,omitempty"`
 }
@@ -82,6 +85,19 @@ func (b *Bundle) write(dir string) error {
 		}
 		facts.Hash, facts.Program = b.hash, digest.Bytes(program)
 		files = append(files, file{programFile, program})
+	}
+	if isYAML(b.Path) && b.files == nil {
+		if err := b.parseYAML(false).problems.Err(); err != nil {
+			return err
+		}
+	}
+	if b.files != nil && len(b.files.Files) > 0 {
+		included, err := json.Marshal(b.files)
+		if err != nil {
+			return err
+		}
+		facts.Files = digest.Bytes(included)
+		files = append(files, file{filesFile, included})
 	}
 	for template, hash := range b.templates {
 		if hash == "" {
@@ -133,8 +149,21 @@ func open(dir string) (*Bundle, error) {
 		Facts: facts.Facts, origin: facts.Origin, dir: facts.Dir, opened: true, templates: facts.Templates,
 		hash: facts.Hash,
 	}
-	if b.data, err = readPart(dir, facts.file(), facts.Content); err != nil || facts.Program == "" {
-		return b, err
+	if b.data, err = readPart(dir, facts.file(), facts.Content); err != nil {
+		return nil, err
+	}
+	if facts.Files != "" {
+		text, err := readPart(dir, filesFile, facts.Files)
+		if err != nil {
+			return nil, err
+		}
+		b.files = &included{opened: true, shown: filepath.Dir(b.Path)}
+		if err := json.Unmarshal(text, b.files); err != nil {
+			return nil, fmt.Errorf("%s: %w", filesFile, err)
+		}
+	}
+	if facts.Program == "" {
+		return b, nil
 	}
 	program, err := readPart(dir, programFile, facts.Program)
 	if err != nil {
