@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -150,7 +151,7 @@ func OfRun(state *plumb.Run, collected *analyze.Samples, path string) *Side {
 	for i := range state.Cases {
 		c := &state.Cases[i]
 		s.Cases = append(s.Cases, Case{
-			ID: c.ID, PromptName: c.Prompt, Item: c.ItemID(), Hash: c.Hash, Prompt: c.PromptHash, Checks: c.ChecksHash, Category: c.Category,
+			ID: c.ID, PromptName: c.Prompt, Item: c.Item, Hash: c.Hash, Prompt: c.PromptHash, Checks: c.ChecksHash, Category: c.Category,
 			Difficulty: c.Difficulty, Tags: c.Tags, Metadata: c.Metadata, Repeat: max(c.Repeat, 1),
 			ExpectedFail: c.ExpectedFail, TimeoutMs: c.TimeoutMs, MaxSteps: c.MaxSteps,
 		})
@@ -232,12 +233,13 @@ func (s *Side) keep(wanted func(*Case) bool, from, to int) *Side {
 func PairItems(base, cand *Side) map[string]string {
 	items := map[string]string{}
 	for i := range cand.Cases {
-		items[cand.Cases[i].Item] = cand.Cases[i].ID
+		c := &cand.Cases[i]
+		items[cmp.Or(c.Item, c.ID)] = c.ID
 	}
 	pairs := map[string]string{}
 	for i := range base.Cases {
 		c := &base.Cases[i]
-		if to, ok := items[c.Item]; ok {
+		if to, ok := items[cmp.Or(c.Item, c.ID)]; ok {
 			pairs[c.ID] = to
 		}
 	}

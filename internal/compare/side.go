@@ -59,7 +59,7 @@ func (s *Side) At(c, r int) []analyze.Sample { return s.Samples[c*len(s.Runners)
 // Case is a case of a side.
 type Case struct {
 	ID string
-	// PromptName is the label of the prompt, and Item the id without it, which is ID without prompts.
+	// PromptName is the label of the prompt, and Item the id without it; "" if it equals ID.
 	PromptName, Item string
 	// Hash identifies the prompt and the checks, Prompt the messages and the token cap, and Checks
 	// the checks. "" means unknown.
