@@ -1,8 +1,10 @@
 package plumb
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"time"
 )
 
@@ -107,6 +109,8 @@ type RunInfo struct {
 	// MinKappa is the smallest kappa of a judge whose verdicts need no warning; 0 in runs of
 	// earlier versions.
 	MinKappa float64 `json:"minKappa,omitempty"`
+	// Gates are the conditions that the run must meet.
+	Gates []Gate `json:"gates,omitempty"`
 	// Setup records the rest of what a comparison needs; nil in runs of earlier versions.
 	Setup *Setup `json:"setup,omitempty"`
 }
@@ -131,6 +135,65 @@ type CaseInfo struct {
 	MaxSteps  int   `json:"maxSteps,omitempty"`
 	// Metadata are the author's own keys of the case with a text, a number or a boolean.
 	Metadata map[string]string `json:"metadata,omitempty"`
+	// Source is the place where the case is written. Its file is relative to the folder of the
+	// project if it is below it.
+	Source Position `json:"source,omitzero"`
+}
+
+// ItemID returns the id of the case without its prompt.
+func (c *CaseInfo) ItemID() string { return cmp.Or(c.Item, c.ID) }
+
+// Gate is a condition that a run must meet: the smallest share of a part of it. Each runner meets
+// it alone, with each prompt.
+type Gate struct {
+	// Text is the condition as the user wrote it.
+	Text   string     `json:"text" redact:"-"`
+	Metric GateMetric `json:"metric" redact:"-"`
+	// Kind and Name are the part of the run; both are "" for the whole.
+	Kind GateKind `json:"kind,omitempty" redact:"-"`
+	Name string   `json:"name,omitempty" redact:"-"`
+	// Least is the smallest share. Low means that it is about the lower limit of the interval.
+	Least float64 `json:"least"`
+	Low   bool    `json:"low,omitempty"`
+}
+
+// GateMetric is the share that a gate is about.
+type GateMetric string
+
+// The metrics: passed of measured executions, and measured of planned ones.
+const (
+	GatePassRate GateMetric = "pass_rate"
+	GateCoverage GateMetric = "coverage"
+)
+
+// GateKind is what the name of a gate names.
+type GateKind string
+
+// The kinds. A user who writes none means a runner.
+const (
+	GateRunner   GateKind = "runner"
+	GateTag      GateKind = "tag"
+	GatePrompt   GateKind = "prompt"
+	GateCategory GateKind = "category"
+)
+
+// GateKinds returns all kinds.
+func GateKinds() []GateKind { return []GateKind{GateRunner, GateTag, GatePrompt, GateCategory} }
+
+// Covers reports whether a gate is about the executions of a case on a runner.
+func (g *Gate) Covers(c *CaseInfo, runnerID string) bool {
+	switch g.Kind {
+	case GateRunner:
+		return runnerID == g.Name
+	case GateTag:
+		return slices.Contains(c.Tags, g.Name)
+	case GatePrompt:
+		return c.Prompt == g.Name
+	case GateCategory:
+		return c.Category == g.Name
+	default:
+		return true
+	}
 }
 
 // Judgement is the result of all assertions on one session.

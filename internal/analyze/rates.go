@@ -9,7 +9,7 @@ import (
 // Rate is a pass rate as counts: Passed of Measured executions passed, and Measured of Planned
 // could be measured.
 type Rate struct {
-	// Name is the category, difficulty, runner or tag of the executions; "" for cases without one.
+	// Name is the category, difficulty, runner, prompt or tag of the executions; "" for cases without one.
 	Name    string
 	Planned int
 	Passed  int
@@ -81,8 +81,8 @@ func (r *Rate) add(e *plumb.Execution) {
 // runners. Each list is in order of first appearance in the suite. A case with several tags counts
 // for each of them.
 type Breakdown struct {
-	Overall                                 Rate
-	Categories, Difficulties, Tags, Runners []Rate
+	Overall                                          Rate
+	Categories, Difficulties, Tags, Runners, Prompts []Rate
 }
 
 // HasCategories reports whether any case has a category, so that a table of them is useful.
@@ -91,17 +91,22 @@ func (b Breakdown) HasCategories() bool { return slices.ContainsFunc(b.Categorie
 // HasDifficulties reports whether any case has a difficulty.
 func (b Breakdown) HasDifficulties() bool { return slices.ContainsFunc(b.Difficulties, Rate.named) }
 
+// HasPrompts reports whether any case has a prompt with a label.
+func (b Breakdown) HasPrompts() bool { return slices.ContainsFunc(b.Prompts, Rate.named) }
+
 // HasTags reports whether any case has a tag.
 func (b Breakdown) HasTags() bool { return len(b.Tags) > 0 }
 
 func (r Rate) named() bool { return r.Name != "" }
 
 // Rates breaks down the executions of all runners.
-func Rates(run *plumb.Run) Breakdown { return rates(run, func(int) bool { return true }) }
+func Rates(run *plumb.Run) Breakdown {
+	return rates(run, func(*plumb.CaseInfo, int) bool { return true })
+}
 
 // RunnerRates breaks down the executions of the runner at index i of run.Info.Runners.
 func RunnerRates(run *plumb.Run, i int) Breakdown {
-	return rates(run, func(runner int) bool { return runner == i })
+	return rates(run, func(_ *plumb.CaseInfo, runner int) bool { return runner == i })
 }
 
 // RateOf returns the rate of the executions with the given indexes. It has no Executions.
@@ -113,14 +118,47 @@ func RateOf(run *plumb.Run, executions []int) Rate {
 	return r
 }
 
-func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
-	var categories, difficulties, tags, runners table[Rate]
+// Column is one runner with one prompt: what a table of a run has side by side.
+type Column struct {
+	// Prompt is the label of the prompt; "" if the suite has no prompts. Runner is the index in
+	// run.Info.Runners.
+	Prompt string
+	Runner int
+	Breakdown
+}
+
+// Columns breaks down the executions of each prompt on each runner. The order is that of the suite,
+// and for each prompt that of the runners.
+func Columns(run *plumb.Run) []Column {
+	var columns []Column
+	for _, prompt := range Prompts(run) {
+		for r := range run.Info.Runners {
+			columns = append(columns, Column{prompt, r, rates(run, func(c *plumb.CaseInfo, runner int) bool {
+				return runner == r && c.Prompt == prompt
+			})})
+		}
+	}
+	return columns
+}
+
+// Prompts returns the labels of the prompts of a run in the order of the suite. A suite without
+// prompts has one, "".
+func Prompts(run *plumb.Run) []string {
+	var labels table[string]
+	for c := range run.Cases {
+		labels.row(run.Cases[c].Prompt, run.Cases[c].Prompt)
+	}
+	return labels.rows
+}
+
+func rates(run *plumb.Run, include func(c *plumb.CaseInfo, runner int) bool) Breakdown {
+	var categories, difficulties, tags, runners, prompts table[Rate]
 	b := Breakdown{}
 	each := func(visit func(r *Rate, i int)) {
 		for c := range run.Cases {
 			info := &run.Cases[c]
 			for r := range run.Info.Runners {
-				if !include(r) {
+				if !include(info, r) {
 					continue
 				}
 				i := c*len(run.Info.Runners) + r
@@ -128,6 +166,7 @@ func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
 				visit(categories.row(info.Category, Rate{Name: info.Category}), i)
 				visit(difficulties.row(info.Difficulty, Rate{Name: info.Difficulty}), i)
 				visit(runners.row(run.Info.Runners[r].ID, Rate{Name: run.Info.Runners[r].ID}), i)
+				visit(prompts.row(info.Prompt, Rate{Name: info.Prompt}), i)
 				for _, t := range info.Tags {
 					visit(tags.row(t, Rate{Name: t}), i)
 				}
@@ -141,7 +180,8 @@ func rates(run *plumb.Run, include func(runner int) bool) Breakdown {
 		}
 		r.Executions = append(r.Executions, int32(i)) //nolint:gosec // memory holds fewer
 	})
-	b.Categories, b.Difficulties, b.Tags, b.Runners = categories.rows, difficulties.rows, tags.rows, runners.rows
+	b.Categories, b.Difficulties, b.Tags = categories.rows, difficulties.rows, tags.rows
+	b.Runners, b.Prompts = runners.rows, prompts.rows
 	return b
 }
 

@@ -176,16 +176,6 @@ func (s *SnapshotSuite) test(ratios []float64) {
 	s.P, s.Failed = &p, p <= snapshotAlpha/2
 }
 
-// NotOK reports whether a run is red: an execution failed or passed unexpectedly, or a runner used
-// more than its samples.
-func NotOK(run *plumb.Run) bool {
-	return run.Totals.NotOK() > 0 ||
-		slices.ContainsFunc(Snapshots(run), func(s SnapshotSuite) bool { return s.Failed })
-}
-
-// Red reports whether the exit code of a run is 1: it is not OK, or a check of the suite is broken.
-func Red(run *plumb.Run) bool { return NotOK(run) || run.Totals.Broken > 0 }
-
 // PWords renders a p-value with two significant digits.
 func PWords(p float64) string {
 	switch {

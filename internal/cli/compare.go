@@ -24,7 +24,7 @@ type compareCmd struct {
 	baseline, cluster, unproven string
 	alpha, minCoverage          float64
 	confirm, trust              bool
-	vary, renamed               words
+	vary, renamed, prompts      words
 	margins, gates, reports     []string
 }
 
@@ -36,7 +36,8 @@ func compareCommand(a *app) *cobra.Command {
 		Short: "Decide whether run B is better or worse than run A, the same, or not decided",
 		Long: `Compare the candidate B with the baseline A, case by case. Each is a run (its id, the beginning or end of its
 id, a directory, last, or prev), the name of a baseline in plumb.baselines, results.json, a file of --output, or a result file
-of skillgym or promptfoo. RUN#RUNNER keeps one runner of a run.
+of skillgym or promptfoo. RUN#RUNNER keeps one runner of a run. With --prompts A,B, one run is enough: its cases with
+prompt B are compared with the same cases with prompt A.
 
 The first line is the conclusion: better, worse, equivalent (smaller than the margin), or not decisive (too few data).
 Differences between the runs beside one declared variable are refused; see --vary.
@@ -46,6 +47,7 @@ runs cannot be compared. With --gate, the gates decide: 1 if one is violated, 3 
 		Example: `  plumb compare prev last
   plumb compare main last --gate "pass_rate >= -2pp" --gate "cost <= +10%"
   plumb compare last --baseline main --margin 5pp
+  plumb compare last --prompts short,long
   plumb compare last#gpt-5 last#gpt-5-mini --vary model --report json:comparison.json`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
@@ -53,6 +55,7 @@ runs cannot be compared. With --gate, the gates decide: 1 if one is violated, 3 
 	f := cmd.Flags()
 	f.StringVar(&c.baseline, "baseline", "", "`name` of the baseline in plumb.baselines, in place of A")
 	f.Var(&c.vary, "vary", "allow these kinds of differences, such as model,parameters; any allows all; repeatable")
+	f.Var(&c.prompts, "prompts", "compare two prompts: the `labels` of the baseline and of the candidate")
 	f.Var(&c.renamed, "map", "pair a renamed case or runner: `OLD=NEW`; repeatable")
 	f.Float64Var(&c.alpha, "alpha", defaults.Alpha, "two-sided level of the tests")
 	f.StringArrayVar(&c.margins, "margin", nil,
@@ -89,6 +92,11 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(c.prompts) > 0 {
+		if base, cand, err = c.ofPrompts(base, cand, &match); err != nil {
+			return err
+		}
+	}
 	m, err := compare.Match(base, cand, match)
 	if err != nil {
 		return err
@@ -112,6 +120,11 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 // sides returns the names of the two sides.
 func (c *compareCmd) sides(args []string) (base, cand string, err error) {
 	switch {
+	case len(c.prompts) > 0 && len(c.prompts) != 2:
+		return "", "", plumb.WithHint(fmt.Errorf("--prompts has %s, and needs 2", plural(len(c.prompts), "label")),
+			"plumb compare RUN --prompts A,B")
+	case len(c.prompts) > 0 && c.baseline == "" && len(args) == 1:
+		return args[0], args[0], nil
 	case c.baseline != "" && len(args) == 1:
 		return c.baseline, args[0], nil
 	case c.baseline != "":
@@ -123,6 +136,25 @@ func (c *compareCmd) sides(args []string) (base, cand string, err error) {
 	default:
 		return args[0], args[1], nil
 	}
+}
+
+// ofPrompts keeps one prompt of each side, and pairs the cases of the same item.
+func (c *compareCmd) ofPrompts(
+	base, cand *compare.Side, o *compare.MatchOptions,
+) (ofBase, ofCand *compare.Side, err error) {
+	if ofBase, err = base.OfPrompt(c.prompts[0]); err != nil {
+		return nil, nil, err
+	}
+	if ofCand, err = cand.OfPrompt(c.prompts[1]); err != nil {
+		return nil, nil, err
+	}
+	pairs := compare.PairItems(ofBase, ofCand)
+	maps.Copy(pairs, o.Map)
+	o.Map = pairs
+	if !slices.Contains(o.Vary, compare.VaryAny) && !slices.Contains(o.Vary, compare.VaryPrompt) {
+		o.Vary = append(slices.Clone(o.Vary), compare.VaryPrompt)
+	}
+	return ofBase, ofCand, nil
 }
 
 // options parses the flags.
@@ -167,7 +199,13 @@ func (c *compareCmd) options() (o compare.Options, m compare.MatchOptions, repor
 
 // again returns the command of this comparison, without its flags for output.
 func (c *compareCmd) again(base, cand, flags string) string {
-	words := []string{"plumb compare", report.ShellWord(base), report.ShellWord(cand)}
+	words := []string{"plumb compare", report.ShellWord(base)}
+	if cand != base || len(c.prompts) == 0 {
+		words = append(words, report.ShellWord(cand))
+	}
+	if len(c.prompts) > 0 {
+		words = append(words, "--prompts", report.ShellWord(c.prompts.String()))
+	}
 	if len(c.vary) > 0 {
 		words = append(words, "--vary", report.ShellWord(c.vary.String()))
 	}

@@ -100,8 +100,11 @@ func groupedUsage(cmd *cobra.Command) error {
 	before, flags, _ := strings.Cut(usage.String(), "\nFlags:\n")
 	fmt.Fprint(out, before)
 	for line := range strings.Lines(flags) {
-		_, name, _ := strings.Cut(line, "--")
-		name, _, _ = strings.Cut(name, " ")
+		const indent = len("  -x, ") // a continuation has a larger one
+		name, isFlag := strings.CutPrefix(line[min(indent, len(line)):], "--")
+		if name, _, _ = strings.Cut(name, " "); !isFlag {
+			name = ""
+		}
 		if title := titles[name]; title != "" {
 			fmt.Fprintf(out, "\n%s:\n", title)
 		}

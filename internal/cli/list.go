@@ -44,6 +44,7 @@ func listCommand(a *app) *cobra.Command {
 	fs := cmd.Flags()
 	fs.StringVar(&c.config, "config", "", "config `file`")
 	fs.StringVar(&c.tier, "tier", "", "tier of a suite version")
+	fs.Var((*words)(&c.filter.Prompts), "prompt", "list only cases with one of these prompts, by `label`")
 	fs.Var((*words)(&c.filter.Tags), "tag", "list only cases with one of these tags")
 	fs.Var((*words)(&c.filter.Categories), "category", "list only cases of these categories")
 	fs.Var((*words)(&c.filter.Difficulties), "difficulty", "list only cases of these difficulties")

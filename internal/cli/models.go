@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -36,10 +37,10 @@ type modelsCmd struct {
 func modelsCommand(a *app) *cobra.Command {
 	c := &modelsCmd{app: a}
 	cmd := &cobra.Command{
-		Use:   "models [PROVIDER]",
+		Use:   "models [PROVIDER|NAME]",
 		Short: "List models with their prices",
 		Long: `List the models that you can name without their provider, with prices in US dollars per million tokens.
---all adds every model with a known price. --live asks the providers that have a key, and local servers, which models
+A NAME keeps the models with this text in their names. --all adds every model with a known price. --live asks the providers that have a key, and local servers, which models
 they offer; without it, no request is made.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), first(args)) },
@@ -57,6 +58,9 @@ func (c *modelsCmd) run(ctx context.Context, provider string) error {
 	}
 	if provider = strings.ToLower(provider); provider != "" {
 		found, ok := modelapi.ProviderNamed(provider)
+		if !ok && !c.live {
+			return c.showNamed(p, provider)
+		}
 		if !ok {
 			return unknownWord("provider", provider, providerNames())
 		}
@@ -78,6 +82,21 @@ func (c *modelsCmd) run(ctx context.Context, provider string) error {
 		return exit(exitNotMeasured)
 	}
 	return nil
+}
+
+// showNamed lists the models with a text in their names: of those that need no provider, or else of
+// all.
+func (c *modelsCmd) showNamed(p *job.Project, text string) error {
+	for _, all := range []bool{c.all, true} {
+		lines := slices.DeleteFunc(tableModels(p.Prices, "", all), func(l modelLine) bool {
+			return !strings.Contains(strings.ToLower(l.Provider+":"+l.ID+" "+strings.Join(l.Aliases, " ")), text)
+		})
+		if len(lines) > 0 {
+			return c.show(p, lines)
+		}
+	}
+	return plumb.WithHint(fmt.Errorf("no provider and no known model has the name %q", text),
+		"providers: "+config.DidYouMean(text, providerNames())+"; plumb models --live lists what providers offer now")
 }
 
 func providerNames() []string {

@@ -193,6 +193,14 @@ func neededWords(v job.Variation, cases int) string {
 	return words
 }
 
+// times returns the sign of a product.
+func times(getenv func(string) string) string {
+	if unicode(getenv) {
+		return "×"
+	}
+	return "x"
+}
+
 // showPlans prints what the jobs would do.
 func (a *app) showPlans(jobs []*job.Job) error {
 	var plans []job.Plan
@@ -216,6 +224,13 @@ func (a *app) showPlans(jobs []*job.Job) error {
 			plural(len(runners), "runner"), sessions, pl.Schedule, pl.Parallel)
 		if pl.Reused > 0 {
 			fmt.Fprintf(a.Stdout, "  %s taken over from the run of --baseline-from\n", plural(pl.Reused, "repetition"))
+		}
+		if len(pl.Prompts) > 0 {
+			var words []string
+			for _, x := range pl.Prompts {
+				words = append(words, fmt.Sprintf("%s %s %s", a.clean(x.Prompt), times(a.Getenv), plural(x.Cases, "case")))
+			}
+			fmt.Fprintf(a.Stdout, "  prompts: %s\n", strings.Join(words, ", "))
 		}
 		if pl.JudgeRequests > 0 {
 			fmt.Fprintf(a.Stdout, "  %s from the judge: %s\n", plural(pl.JudgeRequests, "answer"), pl.Judge)

@@ -62,6 +62,17 @@ func (a *app) listProblems(problems []doc.Problem) {
 	}
 }
 
+// columns returns columns that fit the terminal, and its width; 0 without a terminal.
+func (a *app) columns() (*report.Columns, int) {
+	w := report.NewColumns(a.Stdout)
+	if a.Size != nil {
+		if width, _, ok := a.Size(); ok {
+			w.Width = max(20, width-1)
+		}
+	}
+	return w, w.Width
+}
+
 // print writes v as indented JSON.
 func (a *app) print(v any) error {
 	var doc bytes.Buffer

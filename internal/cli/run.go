@@ -234,12 +234,12 @@ func (a *app) performed(
 	case w.first != nil:
 		return result, w.code(), nil
 	}
-	switch t, d := result.Run.Totals, result.Run.Decision; {
-	case d != nil && t.Broken == 0:
+	switch d := result.Run.Decision; {
+	case d != nil && result.Run.Totals.Broken == 0:
 		return result, decisionCode(d), nil
 	case analyze.Red(result.Run):
 		return result, exitFailed, nil
-	case t.Errored > 0 || t.Finished < t.Planned:
+	case analyze.NotMeasured(result.Run):
 		return result, exitNotMeasured, nil
 	default:
 		return result, exitOK, nil

@@ -78,8 +78,14 @@ func (c *runsCmd) run(ctx context.Context) error {
 }
 
 func (c *runsCmd) show(lines []runLine) error {
-	w := report.NewColumns(c.Stdout)
-	fmt.Fprintln(w, "RUN\tSUITE\tRUNNERS\tSTATE\tPASS\tFAIL\tERROR\tOF\tCOST")
+	const narrow = 80
+	w, width := c.columns()
+	short := width > 0 && width < narrow
+	if short {
+		fmt.Fprintln(w, "RUN\tSUITE\tPASS\tFAIL\tERROR\tOF")
+	} else {
+		fmt.Fprintln(w, "RUN\tSUITE\tRUNNERS\tSTATE\tPASS\tFAIL\tERROR\tOF\tCOST")
+	}
 	for _, l := range lines {
 		runners := "-"
 		if len(l.Runners) > 0 {
@@ -87,6 +93,12 @@ func (c *runsCmd) show(lines []runLine) error {
 			if more := len(l.Runners) - 1; more > 0 {
 				runners += fmt.Sprintf(" +%d", more)
 			}
+		}
+		if short {
+			end := l.ID[strings.LastIndexByte(l.ID, '-')+1:] // it is enough to name the run
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\n", end, orDash(c.line(l.Suite, 40)),
+				l.Passed, l.Failed, l.Errored, l.Planned)
+			continue
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%d\t%d\t%d\t%s\n", l.ID, orDash(c.line(l.Suite, 40)), c.line(runners, 60),
 			l.State, l.Passed, l.Failed, l.Errored, l.Planned, dollars(l.CostUSD))
@@ -205,6 +217,8 @@ type showCmd struct {
 	*app
 	projectFlags
 	runner string
+	// failed keeps the executions that did not pass.
+	failed bool
 }
 
 func showCommand(a *app) *cobra.Command {
@@ -213,11 +227,13 @@ func showCommand(a *app) *cobra.Command {
 		Use:   "show [RUN] [CASE]",
 		Short: "Show an earlier run, or the sessions of one case in it",
 		Example: `  plumb show last
+  plumb show last --failed
   plumb show last reasoning-003`,
 		Args: cobra.MaximumNArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
 	c.register(cmd.Flags())
+	cmd.Flags().BoolVar(&c.failed, "failed", false, "show only what failed or could not be measured")
 	cmd.Flags().StringVar(&c.runner, "runner", "", "show only the runner with this `id`")
 	return cmd
 }
@@ -245,36 +261,71 @@ func (c *showCmd) showRun(p *job.Project, state *plumb.Run, path string) error {
 	info := state.Info
 	fmt.Fprintf(c.Stdout, "Run    %s\nSuite  %s %s\nWhen   %s\nFiles  %s\n\n", info.ID, c.clean(info.SuiteName),
 		shortHash(info.SuiteHash), state.StartedAt.Format(time.RFC3339), c.shown(path))
-	w := report.NewColumns(c.Stdout)
-	label, labels := "", report.Repeated(state)
-	if labels {
-		label = "LABEL\t"
-	}
-	fmt.Fprintf(w, "CASE\tRUNNER\tSTATUS\tOUTCOME\tSAMPLES\t%sLATENCY\tWHY\n", label)
-	for i := range state.Executions {
-		e := &state.Executions[i]
-		name, r := state.At(i)
-		if e.State != plumb.ExecutionDone {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t\t\t\n", name, r, plumb.StatusSkipped, plumb.OutcomeSkipped)
-			continue
-		}
-		samples := fmt.Sprintf("%d/%d", e.Passed, e.Passed+e.Failed+e.Errored)
-		if labels {
-			samples, label = report.SampleCells(state, i)
-			label += "\t"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s%d ms\t%s\n", name, r, e.Status, e.Outcome, samples, label, e.LatencyMs,
-			c.line(e.Reason, 60))
-	}
-	if err := w.Flush(); err != nil {
+	if err := c.showExecutions(state); err != nil {
 		return err
 	}
-	o := report.Options{Out: c.Stdout, Unicode: unicode(c.Getenv), Getenv: c.Getenv, Redact: c.redact}
+	if c.failed {
+		return nil
+	}
+	o := c.env().Display
+	o.Out, o.Unicode, o.Getenv, o.Redact = c.Stdout, unicode(c.Getenv), c.Getenv, c.redact
 	if err := report.WriteRates(o, state); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.Stdout, "\nSessions of one case: %s\n", strings.TrimSpace("plumb show "+info.ID+" CASE "+p.Flags))
 	return nil
+}
+
+// showExecutions lists the executions of a run, with fewer columns on a narrow terminal.
+func (c *showCmd) showExecutions(state *plumb.Run) error {
+	const narrow = 80
+	w, width := c.columns()
+	short := width > 0 && width < narrow
+	labels := report.Repeated(state)
+	row := func(name, runner, status, outcome, samples, label, latency, why string) {
+		cells := []string{name}
+		if !short || len(state.Info.Runners) > 1 {
+			cells = append(cells, runner)
+		}
+		if !short {
+			cells = append(cells, status)
+		}
+		cells = append(cells, outcome)
+		if !short {
+			cells = append(cells, samples)
+			if labels {
+				cells = append(cells, label)
+			}
+			cells = append(cells, latency)
+		}
+		fmt.Fprintln(w, strings.Join(append(cells, why), "\t"))
+	}
+	row("CASE", "RUNNER", "STATUS", "OUTCOME", "SAMPLES", "LABEL", "LATENCY", "WHY")
+	shown := 0
+	for i := range state.Executions {
+		e := &state.Executions[i]
+		name, r := state.At(i)
+		if c.runner != "" && c.runner != r ||
+			c.failed && (e.State != plumb.ExecutionDone || e.Outcome == plumb.OutcomeSkipped || e.Status.OK()) {
+			continue
+		}
+		shown++
+		if e.State != plumb.ExecutionDone {
+			row(name, r, string(plumb.StatusSkipped), string(plumb.OutcomeSkipped), "", "", "", "")
+			continue
+		}
+		samples, label := fmt.Sprintf("%d/%d", e.Passed, e.Passed+e.Failed+e.Errored), ""
+		if labels {
+			samples, label = report.SampleCells(state, i)
+		}
+		row(name, r, string(e.Status), string(e.Outcome), samples, label, fmt.Sprintf("%d ms", e.LatencyMs),
+			c.line(e.Reason, 60))
+	}
+	if shown == 0 && c.failed {
+		fmt.Fprintln(c.Stdout, "Nothing failed, and nothing was left unmeasured.")
+		return nil
+	}
+	return w.Flush()
 }
 
 // showCase prints the sessions of one case.

@@ -26,6 +26,7 @@ func improveErrors(root *cobra.Command) {
 		}
 	}
 	root.SetFlagErrorFunc(flagError)
+	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), "Flags.FlagUsages", "Flags.FlagUsagesWrapped 80"))
 	explainArguments(root)
 }
 
@@ -92,6 +93,16 @@ func below(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }
 
+// otherTools are the commands of other tools, and what does the same here.
+func otherTools() map[string]string {
+	const runHint, showHint = "plumb run runs a suite", "plumb show RUN shows a run; plumb report RUN --report html makes a page"
+	return map[string]string{
+		"eval": runHint, "test": runHint, "exec": runHint, "check": runHint, "view": showHint, "open": showHint,
+		"diff": "plumb compare A B compares two runs", "history": "plumb runs lists the runs", "ls": "plumb runs lists the runs",
+		"retry": "plumb resume --retry-errors RUN runs the unmeasured cases again",
+	}
+}
+
 func unknownCommand(cmd *cobra.Command, name string) error {
 	var known []string
 	for _, sub := range cmd.Commands() {
@@ -100,7 +111,9 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 		}
 	}
 	hint := cmd.CommandPath() + " --help lists the commands"
-	if near := plumb.Nearest(name, known); near != "" {
+	if own, ok := otherTools()[name]; ok && cmd == cmd.Root() {
+		hint = own
+	} else if near := plumb.Nearest(name, known); near != "" {
 		hint = "did you mean " + cmd.CommandPath() + " " + near + "?"
 	}
 	return plumb.WithHint(fmt.Errorf("unknown command %q for %s", name, cmd.CommandPath()), hint)

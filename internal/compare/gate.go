@@ -243,14 +243,14 @@ func valueHelp(m Metric) string {
 }
 
 // GateResult is the result of a gate.
-type GateResult string
+type GateResult = analyze.GateResult
 
 // The results. Unproven means that the interval is on both sides of the bound, or that there is no
 // interval.
 const (
-	Holds    GateResult = "holds"
-	Violated GateResult = "violated"
-	Unproven GateResult = "unproven"
+	Holds    = analyze.Holds
+	Violated = analyze.Violated
+	Unproven = analyze.Unproven
 )
 
 // judge returns the result of a gate from two intervals of the figure that it is about: strict has

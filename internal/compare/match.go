@@ -340,7 +340,7 @@ func (m *matcher) warn() {
 		warn("the two sides lie %s apart: a change at the provider cannot be told from yours; two runners in one run "+
 			"are measured at the same time", days(apart))
 	}
-	if base.ID != "" && base.ID == cand.ID && base.Kind == SourceRun && cand.Kind == SourceRun &&
+	if base.ID != "" && base.ID == cand.ID && base.prompt == cand.prompt && base.Kind == SourceRun && cand.Kind == SourceRun &&
 		slices.ContainsFunc(m.Runners, func(p RunnerPair) bool { return p.Base == p.Cand }) {
 		warn("both sides are the same run")
 	}
@@ -510,8 +510,16 @@ func (p *Pair) dropAnswers() {
 
 // clusters returns the function that names the cluster of a case.
 func (m *matcher) clusters() (func(*Case) string, error) {
-	own := func(c *Case) string { return "case " + c.ID }
+	own := func(c *Case) string { return "case " + cmp.Or(c.Item, c.ID) }
 	by := m.options.Cluster
+	if by == "" { // the prompts of one case share its question
+		items := map[string]bool{}
+		for _, p := range m.pairs {
+			name := own(&m.Cand.Cases[p[1]])
+			m.Clustered = m.Clustered || items[name]
+			items[name] = true
+		}
+	}
 	value := func(c *Case) string { return c.Metadata[by] }
 	prefix, isTag := strings.CutPrefix(by, "tag:")
 	switch {

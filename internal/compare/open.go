@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -150,7 +151,7 @@ func OfRun(state *plumb.Run, collected *analyze.Samples, path string) *Side {
 	for i := range state.Cases {
 		c := &state.Cases[i]
 		s.Cases = append(s.Cases, Case{
-			ID: c.ID, Hash: c.Hash, Prompt: c.PromptHash, Checks: c.ChecksHash, Category: c.Category,
+			ID: c.ID, PromptName: c.Prompt, Item: c.Item, Hash: c.Hash, Prompt: c.PromptHash, Checks: c.ChecksHash, Category: c.Category,
 			Difficulty: c.Difficulty, Tags: c.Tags, Metadata: c.Metadata, Repeat: max(c.Repeat, 1),
 			ExpectedFail: c.ExpectedFail, TimeoutMs: c.TimeoutMs, MaxSteps: c.MaxSteps,
 		})
@@ -179,14 +180,68 @@ func (s *Side) only(id string) (*Side, error) {
 		}
 		return nil, plumb.WithHint(fmt.Errorf("%s has no runner %q", s.Path, id), hint)
 	}
-	one := *s
-	one.Runners = s.Runners[at : at+1]
-	one.Samples, one.runs = nil, nil
+	return s.keep(func(*Case) bool { return true }, at, at+1), nil
+}
+
+// OfPrompt returns the side with the cases of one prompt.
+func (s *Side) OfPrompt(label string) (*Side, error) {
+	of := func(c *Case) bool { return c.PromptName == label }
+	var labels []string
 	for i := range s.Cases {
-		one.Samples = append(one.Samples, s.At(i, at))
-		if s.runs != nil {
-			one.runs = append(one.runs, s.runs[i*len(s.Runners)+at])
+		if name := s.Cases[i].PromptName; name != "" && !slices.Contains(labels, name) {
+			labels = append(labels, name)
 		}
 	}
-	return &one, nil
+	if !slices.Contains(labels, label) {
+		hint := "it has " + strings.Join(labels, ", ")
+		switch near := plumb.Nearest(label, labels); {
+		case len(labels) == 0:
+			hint = "its suite has no prompts with labels"
+		case near != "":
+			hint = "did you mean " + near + "? " + hint
+		}
+		return nil, plumb.WithHint(fmt.Errorf("%s has no prompt %q", s.Name, label), hint)
+	}
+	one := s.keep(of, 0, len(s.Runners))
+	one.Name += " with prompt " + label
+	one.prompt = label
+	return one, nil
+}
+
+// keep returns the side with some of its cases, and its runners from one index to another.
+func (s *Side) keep(wanted func(*Case) bool, from, to int) *Side {
+	one := *s
+	one.Runners = s.Runners[from:to]
+	one.Cases, one.Samples, one.runs = nil, nil, nil
+	for i := range s.Cases {
+		if !wanted(&s.Cases[i]) {
+			continue
+		}
+		one.Cases = append(one.Cases, s.Cases[i])
+		for r := from; r < to; r++ {
+			one.Samples = append(one.Samples, s.At(i, r))
+			if s.runs != nil {
+				one.runs = append(one.runs, s.runs[i*len(s.Runners)+r])
+			}
+		}
+	}
+	return &one
+}
+
+// PairItems returns the pairs of [MatchOptions.Map] for two sides with different prompts: the cases
+// of the same item.
+func PairItems(base, cand *Side) map[string]string {
+	items := map[string]string{}
+	for i := range cand.Cases {
+		c := &cand.Cases[i]
+		items[cmp.Or(c.Item, c.ID)] = c.ID
+	}
+	pairs := map[string]string{}
+	for i := range base.Cases {
+		c := &base.Cases[i]
+		if to, ok := items[cmp.Or(c.Item, c.ID)]; ok {
+			pairs[c.ID] = to
+		}
+	}
+	return pairs
 }

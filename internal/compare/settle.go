@@ -3,6 +3,7 @@ package compare
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/analyze"
@@ -97,7 +98,7 @@ func (a *analysis) plan(repeats float64, single bool, size float64, f *Figure, v
 		p.CostUSD, p.DurationMs = p.CostUSD+Number(cost*float64(sessions)), p.DurationMs+Number(ms*float64(sessions))
 		commands = append(commands, a.command(fmt.Sprintf("plumb resume %s --repeat %d", x.side.ID, x.to)))
 	}
-	p.Command = strings.Join(commands, " && ")
+	p.Command = strings.Join(slices.Compact(commands), " && ") // two prompts of one run need it once
 	return p
 }
 

@@ -47,6 +47,8 @@ type Side struct {
 	History bool
 	// Run is the state of the run; nil for every kind but SourceRun.
 	Run *plumb.Run
+	// prompt is the label of the only prompt that [Side.OfPrompt] kept; "" for all of them.
+	prompt string
 	// runs are the ids of the runs of Samples, in the same order; nil if all are of one run.
 	runs [][]string
 }
@@ -57,6 +59,8 @@ func (s *Side) At(c, r int) []analyze.Sample { return s.Samples[c*len(s.Runners)
 // Case is a case of a side.
 type Case struct {
 	ID string
+	// PromptName is the label of the prompt, and Item the id without it; "" if it equals ID.
+	PromptName, Item string
 	// Hash identifies the prompt and the checks, Prompt the messages and the token cap, and Checks
 	// the checks. "" means unknown.
 	Hash, Prompt, Checks string

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 )
@@ -112,6 +113,8 @@ func (r *reader) setting(v value, path string, s *Setting, alias bool) {
 		*to = r.workspace(v, path)
 	case *string:
 		*to = r.word(v, path, s)
+	case *run.Gates:
+		*to = r.gates(v, path)
 	case *[]string:
 		switch {
 		case len(s.Values) > 0:
@@ -144,6 +147,26 @@ func (r *reader) word(v value, path string, s *Setting) string {
 	default:
 		return r.text(v, path)
 	}
+}
+
+// gates reads conditions that a run must meet: a number, a text, or a list of them.
+func (r *reader) gates(v value, path string) run.Gates {
+	if v.Kind == doc.List {
+		var all run.Gates
+		for i, e := range v.List {
+			all = append(all, r.gates(e, fmt.Sprintf("%s[%d]", path, i))...)
+		}
+		return all
+	}
+	text := v.Text()
+	if v.Kind == doc.String {
+		text = r.text(v, path)
+	}
+	gates := run.Gates{}
+	if err := gates.Set(text); err != nil {
+		r.add(v.Place, fmt.Sprintf("%s: %v", path, err), plumb.Hint(err))
+	}
+	return gates
 }
 
 // reports reads the reports of a run. The terminal report has another name in the configs of

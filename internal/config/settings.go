@@ -157,6 +157,11 @@ func (s *Settings) Groups() []Group {
 				Doc:  "run only the cases with these ids",
 			},
 			{
+				Key: "prompt", Flag: "prompt", OtherKeys: []string{"prompts"}, At: &s.Filter.Prompts, Commas: true,
+				Help: "run only cases with one of these prompts, by `label`",
+				Doc:  "run only cases with one of these prompts, by label",
+			},
+			{
 				Key: "tag", Flag: "tag", OtherKeys: []string{"tags"}, At: &s.Filter.Tags, Commas: true,
 				Help: "run only cases with one of these tags",
 			},
@@ -242,6 +247,24 @@ func (s *Settings) Groups() []Group {
 				Key: "allowUnmetered", Flag: "allow-unmetered", At: &s.AllowUnmetered,
 				Help:   unpriceHelp,
 				Resume: unpriceHelp,
+			},
+		}},
+		{"What the run must reach", []Setting{
+			{
+				Key: "minPassRate", Flag: "min-pass-rate", At: &s.MinPassRate,
+				Help: "smallest pass rate of each runner and prompt, such as 0.9, low:0.85 or tag:billing=0.8; " +
+					"failures are then allowed; repeatable",
+				Doc: "smallest pass rates of each runner and prompt, such as 0.9, low:0.85 or tag:billing=0.8; " +
+					"failures are then allowed",
+				Score: "smallest pass rate of each runner and prompt, such as 0.9, low:0.85 or tag:billing=0.8; repeatable",
+			},
+			{
+				Key: "minCoverage", Flag: "min-coverage", At: &s.MinCoverage,
+				Help: "smallest measured share of the cases of each runner and prompt, such as 0.95; " +
+					"cases without a result are then allowed; repeatable",
+				Doc: "smallest measured shares of the cases of each runner and prompt, such as 0.95; " +
+					"cases without a result are then allowed",
+				Score: "smallest measured share of the cases of each runner and prompt, such as 0.95; repeatable",
 			},
 		}},
 		{"A run until a decision", []Setting{

@@ -60,6 +60,11 @@ func typeOfSetting(s config.Setting) keyType {
 		return keyType{def("seed"), "number | null", "whole number, or null"}
 	case **plumb.WorkspaceConfig:
 		return keyType{def("workspace"), "SuiteWorkspaceConfig", "mapping; see [below](#workspace)"}
+	case *run.Gates:
+		share := value{AnyOf: []value{{Type: "number"}, {Type: "string", Pattern: `\S`}}}
+		return keyType{
+			oneOrMore(share, 0), "number | string | (number | string)[]", "share, or list; see [gates](ci.md#gates)",
+		}
 	case *[]string:
 		t := keyType{def("strings"), "string | string[]", strings.TrimSpace("list of " + string(s.Format))}
 		switch {

@@ -15,6 +15,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -279,6 +280,9 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 		}
 	}
 	j.setOptions(source.Suite)
+	if err := j.checkGates(source.Suite); err != nil {
+		return nil, err
+	}
 	if err := j.withhold(); err != nil {
 		return nil, err
 	}
@@ -299,6 +303,46 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 		}
 	}
 	return j, nil
+}
+
+// checkGates finds gates about a part that the suite and the runners do not have. A gate about a
+// part that the user did not select has nothing to judge.
+func (j *Job) checkGates(suite *plumb.Suite) error {
+	gates, err := j.Spec.Gates()
+	if err != nil {
+		return err
+	}
+	for _, g := range gates {
+		known := map[string]bool{}
+		if g.Kind == plumb.GateRunner {
+			for _, r := range j.project.Config.Runners {
+				known[r.ID] = true
+			}
+			for _, r := range j.runners {
+				known[r.Info().ID] = true
+			}
+		}
+		for i := range suite.Cases {
+			c := &suite.Cases[i]
+			switch g.Kind {
+			case plumb.GateTag:
+				for _, t := range c.Tags {
+					known[t] = true
+				}
+			case plumb.GatePrompt:
+				known[c.PromptName] = true
+			case plumb.GateCategory:
+				known[c.Category] = true
+			default:
+			}
+		}
+		if g.Kind != "" && !known[g.Name] {
+			delete(known, "")
+			err := fmt.Errorf("gate %q: there is no %s %q", g.Text, g.Kind, g.Name)
+			return plumb.WithHint(err, config.DidYouMean(g.Name, slices.Sorted(maps.Keys(known))))
+		}
+	}
+	return nil
 }
 
 // openBaselines lets the engine compare executions with the token baselines, if there are any.
@@ -346,7 +390,8 @@ func (j *Job) makeRunners() (err error) {
 func (j *Job) setOptions(suite *plumb.Suite) {
 	s, p := &j.Spec, j.project
 	j.options = run.Options{
-		Settings: s.Settings, Base: p.env.Dir, Suite: j.Suite, Runners: j.runners, Unavailable: j.options.Unavailable,
+		Settings: s.Settings, Base: p.env.Dir, Project: p.Config.Dir, Suite: j.Suite, Runners: j.runners,
+		Unavailable: j.options.Unavailable,
 		Workspaces: run.Workspaces{
 			Cwd: s.Cwd, Root: s.WorkspaceRoot, Reach: agent.Reach(), Keep: s.KeepWorkspaces, Environ: p.Environ,
 		},

@@ -15,12 +15,14 @@ const assumedLatency = 3 * time.Second
 
 // Plan is what a run would do and use. Its keys are documented.
 type Plan struct {
-	Suite      string       `json:"suite"`
-	SuiteHash  string       `json:"suiteHash"`
-	Cases      int          `json:"cases"`
-	SuiteCases int          `json:"suiteCases"`
-	Runners    []PlanRunner `json:"runners"`
-	Sessions   int          `json:"sessions"`
+	Suite      string `json:"suite"`
+	SuiteHash  string `json:"suiteHash"`
+	Cases      int    `json:"cases"`
+	SuiteCases int    `json:"suiteCases"`
+	// Prompts are the labels of the prompts of the cases, with the number of cases of each.
+	Prompts  []PlanPrompt `json:"prompts,omitempty"`
+	Runners  []PlanRunner `json:"runners"`
+	Sessions int          `json:"sessions"`
 	// AtMost means that the run can end earlier, because a question is decided.
 	AtMost bool `json:"atMost,omitempty"`
 	// Reused counts the repetitions that are taken over from an earlier run. They are not in the other
@@ -38,6 +40,30 @@ type Plan struct {
 	PricesDate string   `json:"pricesDate"`
 	// Budget describes the largest possible use of a session, if there is a budget.
 	Budget []string `json:"budget,omitempty"`
+}
+
+// PlanPrompt is a prompt in a [Plan].
+type PlanPrompt struct {
+	Prompt string `json:"prompt"`
+	Cases  int    `json:"cases"`
+}
+
+// promptsOf counts the cases of each prompt, in the order of the suite.
+func promptsOf(cases []plumb.Case) []PlanPrompt {
+	var all []PlanPrompt
+	at := map[string]int{}
+	for i := range cases {
+		label := cases[i].PromptName
+		if label == "" {
+			continue
+		}
+		if _, ok := at[label]; !ok {
+			at[label] = len(all)
+			all = append(all, PlanPrompt{Prompt: label})
+		}
+		all[at[label]].Cases++
+	}
+	return all
 }
 
 // PlanRunner is the part of one runner in a [Plan].
@@ -68,6 +94,7 @@ func (j *Job) Plan() Plan {
 		Judge: j.options.Info.Judge, Embedder: j.options.Info.Embedder,
 		Schedule: string(s.Schedule), Parallel: s.Parallel, PricesDate: j.project.Prices.Source().Date,
 	}
+	pl.Prompts = promptsOf(j.Suite.Cases)
 	pl.AtMost = s.Decide != nil
 	if j.options.Info.SelfJudged {
 		pl.Judge = "each model judges itself"

@@ -206,7 +206,7 @@ func (r *reporting) end(err error, complete bool) error {
 func (p *Project) reportOptions(path string) report.Options {
 	o := p.env.Display
 	o.Getenv, o.Now, o.Redact = p.env.Getenv, p.env.Now, p.redact
-	o.Dir, o.RunDir, o.Flags = p.env.Shown(path), path, p.Flags
+	o.Dir, o.RunDir, o.Flags, o.Project = p.env.Shown(path), path, p.Flags, p.Config.Dir
 	o.Calibrations = p.calibrations()
 	return o
 }

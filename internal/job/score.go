@@ -101,6 +101,12 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 func (p *Project) setScoring(s *Spec, o *ScoreOptions) {
 	s.Schedule, s.Parallel = run.Parallel, cmp.Or(o.Parallel, config.DefaultParallel)
 	s.Cache, s.Output, s.MinKappa = o.Cache, p.env.Path(o.Output), o.MinKappa
+	if len(o.MinPassRate) > 0 { // otherwise the gates of the run that is judged again
+		s.MinPassRate = o.MinPassRate
+	}
+	if len(o.MinCoverage) > 0 {
+		s.MinCoverage = o.MinCoverage
+	}
 }
 
 // keepRecorded leaves the cases in a suite that the earlier run has sessions of.

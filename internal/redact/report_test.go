@@ -214,6 +214,7 @@ Event: Blob Case Marker Runner
 EvidenceFor: Conclusion
 Failure: LogPath Provider
 FileChange: Kind
+Gate: Kind Metric Name Text
 JudgeSetup: Config Question
 Judged: Model Output Question
 Note: Level

@@ -184,14 +184,14 @@ func (s *summary) agents() {
 			add(plain, "  "+s.mark(e)+" "+oneLine(s.run.Cases[c].ID), agentCells(e, s.t.dash))
 		}
 	}
-	widths, gap := s.narrow(table)
+	widths, gap := s.narrow(table, 4)
 	s.table(table, styles, widths, gap)
 }
 
-// narrow makes a table of agent columns fit the terminal. The last column, the cost, matters most,
-// so narrow first shrinks the gaps, then drops the reasoning and cache columns, then truncates
-// names.
-func (s *summary) narrow(table [][]string) (widths []int, gap string) {
+// narrow makes a table fit the terminal. The last columns matter most, so narrow first shrinks the
+// gaps, then drops two columns from the given index on, if it is not 0, then truncates names, and
+// shrinks the gaps again.
+func (s *summary) narrow(table [][]string, drop int) (widths []int, gap string) {
 	widths, gap = s.widths(table), "   "
 	over := func() int {
 		if s.width == 0 {
@@ -206,16 +206,19 @@ func (s *summary) narrow(table [][]string) (widths []int, gap string) {
 	if over() > 0 {
 		gap = "  "
 	}
-	if over() > 0 {
+	if over() > 0 && drop > 0 {
 		for i, cells := range table {
 			if len(cells) == len(widths) {
-				table[i] = slices.Delete(slices.Clone(cells), 4, 6) // reason, cache
+				table[i] = slices.Delete(slices.Clone(cells), drop, drop+2)
 			}
 		}
 		widths = s.widths(table)
 	}
+	if n := over(); n > 0 && widths[0]-n < 12 {
+		gap = " "
+	}
 	if n := over(); n > 0 {
-		widths[0] = max(12, widths[0]-n)
+		widths[0] = max(8, widths[0]-n)
 		for _, cells := range table {
 			cells[0] = s.t.fit(cells[0], widths[0])
 		}

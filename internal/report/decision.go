@@ -35,6 +35,15 @@ func standingWords(d *plumb.Decision, dot string) string {
 		strings.Join(parts, ", "))
 }
 
+// statements describes the answer to the question of a run, and the results of its gates.
+func statements(o *Options, run *plumb.Run, dot, dash string) []string {
+	lines := decisionLines(o, run)
+	for _, g := range gateLines(run, dot, dash) {
+		lines = append(lines, g.words)
+	}
+	return lines
+}
+
 // decisionLines describes the answer to the question of a run that has ended; none for a run
 // without a question.
 func decisionLines(o *Options, run *plumb.Run) []string {

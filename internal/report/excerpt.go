@@ -21,6 +21,8 @@ const (
 // excerpt is the part of a failed session that reports show. Its size is limited, and it keeps no
 // larger string alive.
 type excerpt struct {
+	// Asked is the prompt, without its middle if it is long.
+	Asked         string
 	Message, Hint string
 	// At is the position where suite code threw, Stack its full stack, Log the file to read first.
 	At, Stack, Log string
@@ -176,6 +178,9 @@ func (e *excerpt) lines(t theme, width int) []string {
 		}
 	}
 	plain := func(s string) string { return s }
+	if e.Asked != "" {
+		add(3, "asked     "+e.Asked, t.dim)
+	}
 	block := func(text string, limit int, style func(string) string) {
 		all := strings.Split(strings.TrimRight(text, "\n"), "\n")
 		for i, l := range all {
@@ -202,6 +207,15 @@ func (e *excerpt) lines(t theme, width int) []string {
 			line = strings.TrimPrefix(c.Name+": ", ": ") + c.Reason
 		}
 		block(line, excerptLines, plain)
+		told := func(text string) bool { // the reason quotes it already
+			reason := oneLine(line)
+			for l := range strings.Lines(text) {
+				if !strings.Contains(reason, oneLine(l)) {
+					return false
+				}
+			}
+			return strings.TrimSpace(text) != ""
+		}
 		switch {
 		case !c.Compared():
 		case diffable(c.Expected, c.Got):
@@ -218,10 +232,12 @@ func (e *excerpt) lines(t theme, width int) []string {
 				add(2, l, style)
 			}
 		default:
-			if c.Expected != "" {
+			if c.Expected != "" && !told(c.Expected) {
 				block("expected  "+indent(c.Expected), excerptLines, plain)
 			}
-			block("got       "+indent(shown(c.Got)), excerptLines/2, plain)
+			if !told(c.Got) {
+				block("got       "+indent(shown(c.Got)), excerptLines/2, plain)
+			}
 		}
 		where(c.At)
 		placed = placed || c.At != ""
@@ -245,6 +261,17 @@ func (e *excerpt) lines(t theme, width int) []string {
 		add(3, "ask the agent why: "+e.Explain, t.cyan)
 	}
 	return out
+}
+
+// askedOf returns a prompt on one line: the first and the last part of a long one.
+func askedOf(prompt string) string {
+	const first, last = 120, 80 // characters
+	text := []rune(oneLine(prompt))
+	if len(text) <= first+last+20 {
+		return string(text)
+	}
+	return fmt.Sprintf("%s ... (%s more characters) ... %s", strings.TrimSpace(string(text[:first])),
+		count(len(text)-first-last), strings.TrimSpace(string(text[len(text)-last:])))
 }
 
 // shown makes an empty answer visible.

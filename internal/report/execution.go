@@ -340,13 +340,18 @@ type runnerResult struct {
 }
 
 type caseResult struct {
-	CaseID        string         `json:"caseId"`
-	Tags          []string       `json:"tags"`
-	Passed        bool           `json:"passed"`
-	CaseHash      string         `json:"caseHash,omitempty"`
-	Category      string         `json:"category,omitempty"`
-	Difficulty    string         `json:"difficulty,omitempty"`
-	ExpectedFail  bool           `json:"expectedFail,omitempty"`
+	CaseID       string   `json:"caseId"`
+	Tags         []string `json:"tags"`
+	Passed       bool     `json:"passed"`
+	CaseHash     string   `json:"caseHash,omitempty"`
+	Category     string   `json:"category,omitempty"`
+	Difficulty   string   `json:"difficulty,omitempty"`
+	ExpectedFail bool     `json:"expectedFail,omitempty"`
+	// Prompt is the label of the prompt, and Item the id without the prompt; "" without prompts.
+	Prompt string `json:"prompt,omitempty"`
+	Item   string `json:"item,omitempty"`
+	// Source is the place where the case is written.
+	Source        plumb.Position `json:"source,omitzero"`
 	RunnerResults []runnerResult `json:"runnerResults"`
 }
 

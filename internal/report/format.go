@@ -66,6 +66,15 @@ func Money(usd float64) string {
 	}
 }
 
+// round12 removes the noise in the last digits of a sum of fractions: 12 digits are left.
+func round12(x float64) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 12, 64), 64)
+	if err != nil {
+		return x
+	}
+	return rounded
+}
+
 // percent renders a share without rounding up to 100 % or down to 0 %.
 func percent(share float64) string {
 	p := math.Round(share * 100)

@@ -28,6 +28,12 @@ func writeActions(o Options, run *plumb.Run) error {
 		fmt.Fprintf(w, "::%s title=%s::%s\n", level, escapeProperty(o.Redact.String(suiteTitle(&run.Info, " "))),
 			escapeData(o.Redact.String(strings.Join(lines, "\n"))))
 	}
+	for _, l := range gateLines(run, " · ", "–") {
+		level := map[analyze.GateResult]string{
+			analyze.Holds: "notice", analyze.Violated: "error", analyze.Unproven: "warning",
+		}[l.result]
+		fmt.Fprintf(w, "::%s title=gate::%s\n", level, escapeData(o.Redact.String(l.words)))
+	}
 	f := analyze.Find(run, annotations)
 	left := map[string]int{"error": annotations, "warning": annotations}
 	for _, section := range sectionsOf(&f) {
@@ -45,7 +51,7 @@ func writeActions(o Options, run *plumb.Run) error {
 				}
 				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level,
 					escapeProperty(o.Redact.String(oneLine(c.info.ID)+" > "+oneLine(c.runner.ID))),
-					annotationPlace(sourceOf(decided), o.Getenv("GITHUB_WORKSPACE")),
+					o.annotationPlace(&c, decided),
 					escapeData(o.Redact.String(annotation(&c, section.title, rec, decided))))
 			}
 		}
@@ -84,10 +90,18 @@ func sourceOf(s *session) *plumb.Position {
 	return nil
 }
 
-// annotationPlace returns the properties that attach an annotation to a line. GitHub expects paths
-// relative to the repository.
-func annotationPlace(p *plumb.Position, workspace string) string {
-	if p == nil || p.File == "" {
+// annotationPlace returns the properties that attach an annotation to the line of the check, or else
+// of the case. GitHub expects paths relative to the repository.
+func (o *Options) annotationPlace(c *cell, s *session) string {
+	p, workspace := sourceOf(s), o.Getenv("GITHUB_WORKSPACE")
+	if p == nil {
+		at := c.info.Source
+		if workspace != "" && o.Project != "" && at.File != "" && !filepath.IsAbs(at.File) {
+			at.File = filepath.Join(o.Project, at.File)
+		}
+		p = &at
+	}
+	if p.File == "" {
 		return ""
 	}
 	file := filepath.ToSlash(oneLine(plainPath(p.File)))
@@ -104,7 +118,7 @@ func annotationPlace(p *plumb.Position, workspace string) string {
 	return text
 }
 
-// annotation returns the message of one annotation, with the documented lines.
+// annotation returns the message of one annotation: why, and then the documented lines.
 func annotation(c *cell, word string, rec *recording, decided *session) string {
 	class, why := classID(c.Execution), ""
 	if c.Status == plumb.StatusUnexpectedPassed {
@@ -112,7 +126,7 @@ func annotation(c *cell, word string, rec *recording, decided *session) string {
 	} else {
 		why, _ = shorten(whyText(c.Execution, decided), markdownText)
 	}
-	lines := []string{"failure class: " + oneLine(class)}
+	lines := []string{strings.TrimSuffix(word+": "+why, ": "), "failure class: " + oneLine(class)}
 	if target := c.repeats(); target > 1 {
 		lines = append(lines, fmt.Sprintf("repeats: %d/%d", len(rec.repetitions), target))
 	}
@@ -125,7 +139,6 @@ func annotation(c *cell, word string, rec *recording, decided *session) string {
 	if c.Origin != "" {
 		lines = append(lines, "failure origin: "+oneLine(string(c.Origin)))
 	}
-	lines = append(lines, strings.TrimSuffix(word+": "+why, ": "))
 	if dir := c.dir(c.run.Info.ArtifactDir); dir != "" && decided != nil {
 		lines = append(lines,
 			"artifact directory: "+oneLine(plumb.SessionDir(dir, decided.repetition, decided.number)),

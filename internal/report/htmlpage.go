@@ -143,7 +143,8 @@ func wordOf(e *plumb.Execution) word {
 func frontOf(o *Options, run *plumb.Run) (*htmlFront, error) {
 	rates := analyze.Rates(run)
 	f := &htmlFront{
-		Verdict: verdictWords(rates.Overall), Stop: stopWords(run), Decision: decisionLines(o, run), Agents: agentsOf(run, "–"),
+		Verdict: verdictWords(rates.Overall), Stop: stopWords(run),
+		Decision: statements(o, run, " · ", "–"), Agents: agentsOf(run, "–"),
 		Sessions: o.Sessions != nil,
 	}
 	f.Word = string(runOutcome(run))
@@ -251,7 +252,7 @@ func (f *htmlFront) rates(run *plumb.Run, all analyze.Breakdown) {
 		row("all", "all runners", all.Overall)
 		repeats(all.Overall, false)
 	}
-	for _, list := range rateLists(&all, true) {
+	for _, list := range rateLists(&all) {
 		for _, r := range list.rates[:min(len(list.rates), htmlList)] {
 			row(list.kind, cmp.Or(r.Name, "none"), r)
 			repeats(r, false)

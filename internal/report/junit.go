@@ -42,6 +42,8 @@ type junitCase struct {
 	Name       string           `xml:"name,attr"`
 	ClassName  string           `xml:"classname,attr"`
 	Time       string           `xml:"time,attr" redact:"-"`
+	File       string           `xml:"file,attr,omitempty" redact:"-"`
+	Line       int              `xml:"line,attr,omitempty"`
 	Properties *junitProperties `xml:"properties"`
 	Skipped    *junitMessage    `xml:"skipped"`
 	Error      *junitMessage    `xml:"error"`
@@ -124,7 +126,7 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 		"model", runner.Agent.Model, "provider", runner.Agent.Type, "runner.config", runner.Config,
 		"judge", judgeTitle(&run.Info), "embedder", run.Info.Embedder,
 		"recorded", flag(w.o.recorded(run)), "stop", stopWords(run),
-		"decision", strings.Join(decisionLines(w.o, run), "; "),
+		"decision", strings.Join(decisionLines(w.o, run), "; "), "gates", gatesText(run),
 		"passed", cells[0], "passRate", cells[1], "interval95", cells[2], "coverage", cells[3],
 	}, more...)...) {
 		if w.err == nil {
@@ -153,6 +155,7 @@ func junitCounts(r analyze.Rate) []xml.Attr {
 
 func junitCaseOf(o *Options, c *cell) (junitCase, error) {
 	x := junitCase{Name: xmlText(c.info.ID), ClassName: xmlText(c.info.Category), Time: seconds(c.DurationMs)}
+	x.File, x.Line = xmlText(c.info.Source.File), c.info.Source.Line
 	if x.ClassName == "" {
 		x.ClassName = xmlText(suiteTitle(&c.run.Info, " "))
 	}
@@ -196,10 +199,10 @@ func junitCaseOf(o *Options, c *cell) (junitCase, error) {
 func caseProperties(c *cell, s *session) []junitProperty {
 	pairs := []string{
 		"outcome", string(c.Outcome), "status", string(c.Status), "case.hash", c.info.Hash,
-		"difficulty", c.info.Difficulty,
+		"difficulty", c.info.Difficulty, "prompt", c.info.Prompt, "item", c.info.Item,
 	}
 	if c.Priced {
-		pairs = append(pairs, "costUsd", strconv.FormatFloat(c.CostUSD, 'g', -1, 64))
+		pairs = append(pairs, "costUsd", strconv.FormatFloat(round12(c.CostUSD), 'g', -1, 64))
 	}
 	if c.InputTokens+c.OutputTokens > 0 {
 		pairs = append(pairs, "inputTokens", strconv.FormatInt(c.InputTokens, 10), "outputTokens",
@@ -226,12 +229,15 @@ func caseProperties(c *cell, s *session) []junitProperty {
 	return nonEmpty(pairs...)
 }
 
-// whyText explains in full why an execution did not pass.
+// whyText explains in full why an execution did not pass, and says what was asked.
 func whyText(e *plumb.Execution, s *session) string {
 	x := whyOf(e, s)
 	lines := x.lines(newTheme(false, true), 0)
 	for i := range lines {
 		_, lines[i], _ = strings.Cut(lines[i], "│ ")
+	}
+	if s != nil && s.report != nil && s.report.Prompt != "" {
+		lines = append(lines, "asked     "+askedOf(s.report.Prompt))
 	}
 	return strings.Join(lines, "\n")
 }
@@ -241,6 +247,15 @@ func classID(e *plumb.Execution) string {
 		return e.Class.ID
 	}
 	return e.Origin.Class().ID
+}
+
+// gatesText is the results of the gates as one text.
+func gatesText(run *plumb.Run) string {
+	var words []string
+	for _, l := range gateLines(run, " / ", "-") {
+		words = append(words, l.words)
+	}
+	return strings.Join(words, "; ")
 }
 
 func nonEmpty(pairs ...string) []junitProperty {

@@ -224,7 +224,7 @@ func TestNoColorIsPlain(t *testing.T) {
 		if strings.Contains(out.String(), "\x1b") {
 			t.Errorf("with %s=%s there are escape sequences", name, value)
 		}
-		if !strings.Contains(out.String(), "4/12 pass") {
+		if !strings.Contains(out.String(), "gpt-5: 2/6 pass") {
 			t.Errorf("with %s=%s there is no summary", name, value)
 		}
 	}

@@ -44,12 +44,29 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 		mark = "⚠️"
 	default:
 	}
-	m.add("## %s Plumb: %s\n\n", mark, verdictWords(rates.Overall))
+	g := gridOf(run, " · ", "–")
+	if g == nil {
+		m.add("## %s Plumb: %s\n\n", mark, verdictWords(rates.Overall))
+	} else {
+		m.add("## %s Plumb: %s\n\n", mark, g.title(run))
+		for i, h := range headlines(run, g) {
+			if i == markdownItems {
+				m.add("- and %s more\n", count(len(g.columns)-i))
+				break
+			}
+			m.add("- %s\n", code(h.words))
+		}
+		m.add("\n")
+	}
 	for i, line := range decisionLines(o, run) {
 		if i == 0 {
 			line = "**" + line + "**"
 		}
 		m.add("%s\n\n", strings.TrimSpace(line))
+	}
+	for _, l := range gateLines(run, " · ", "–") {
+		gateMark := map[analyze.GateResult]string{analyze.Holds: "✅", analyze.Violated: "❌", analyze.Unproven: "⚠️"}
+		m.add("%s %s\n\n", gateMark[l.result], code(l.words))
 	}
 	if words := stopWords(run); words != "" {
 		m.add("**%s**\n\n", words)
@@ -64,7 +81,8 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	}
 	m.add(" · run %s\n\n", code(info.ID))
 	if rates.Overall.Planned > 0 {
-		m.rates(run, rates)
+		m.rates(run)
+		m.grid(run, g)
 		m.figures(run)
 		m.conclusions(o, run)
 		m.flaky(run)
@@ -99,7 +117,7 @@ func (m *page) part(s string) {
 	m.WriteString(s)
 }
 
-func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
+func (m *page) rates(run *plumb.Run) {
 	var rows, notes []string
 	row := func(name string, r analyze.Rate) {
 		rows = append(rows, "| "+name+" | "+strings.Join(rateCells(r, "–"), " | ")+" |\n")
@@ -119,7 +137,7 @@ func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
 			}
 			notes = append(notes, note)
 		}
-		for _, list := range rateLists(&b, false) {
+		for _, list := range rateLists(&b) {
 			for _, r := range list.rates {
 				if r.Name == "" {
 					row("no "+list.kind, r)
@@ -130,9 +148,6 @@ func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
 			}
 		}
 	}
-	if len(run.Info.Runners) > 1 {
-		row("**all**", all.Overall)
-	}
 	text := "| | pass | rate | 95 % interval | coverage |\n| --- | ---: | ---: | ---: | ---: |\n" +
 		strings.Join(rows[:min(len(rows), markdownRows)], "")
 	if more := len(rows) - markdownRows; more > 0 {
@@ -142,6 +157,41 @@ func (m *page) rates(run *plumb.Run, all analyze.Breakdown) {
 		text += "\n" + strings.Join(notes, "\n\n") + "\n"
 	}
 	m.part(text + "\n")
+}
+
+// grid writes a table of the cases that are not green everywhere.
+func (m *page) grid(run *plumb.Run, g *grid) {
+	if g == nil || len(g.columns) > markdownRows/2 {
+		return
+	}
+	items := g.notGreen(run)
+	if len(items) == 0 {
+		return
+	}
+	var b strings.Builder
+	b.WriteString("| case |")
+	for _, name := range g.names {
+		b.WriteString(" " + cellText(name) + " |")
+	}
+	b.WriteString("\n| --- |" + strings.Repeat(" :---: |", len(g.names)) + "\n")
+	for _, item := range items[:min(len(items), markdownRows)] {
+		b.WriteString("| " + cellText(item.id) + " |")
+		for _, x := range item.at {
+			mark := ""
+			if x >= 0 {
+				mark = wordOf(&run.Executions[x]).emoji
+			}
+			b.WriteString(" " + mark + " |")
+		}
+		b.WriteString("\n")
+	}
+	if more := len(items) - markdownRows; more > 0 {
+		fmt.Fprintf(&b, "\n(%s more)\n", plural(more, "case"))
+	}
+	if green := len(g.items) - len(items); green > 0 {
+		fmt.Fprintf(&b, "\n%s: pass everywhere.\n", plural(green, "more case"))
+	}
+	m.part(b.String() + "\n")
 }
 
 // flaky lists the flaky cases.

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/calibrate"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
@@ -58,6 +59,8 @@ type Options struct {
 	// Dir is the run directory as the user should see it. The default is the path in the run's
 	// info.
 	Dir string
+	// Project is the directory to which the places of cases are relative.
+	Project string
 	// Flags are the flags that later commands need to find the run, such as "--output-dir out".
 	// Suggested commands include them.
 	Flags string
@@ -306,6 +309,15 @@ func judgeTitle(info *plumb.RunInfo) string {
 
 // casesWords returns how many cases of the suite were selected.
 func casesWords(run *plumb.Run) string {
+	if prompts := len(analyze.Prompts(run)); prompts > 1 && run.Info.SuiteCases <= len(run.Cases) {
+		items := map[string]bool{}
+		for i := range run.Cases {
+			items[run.Cases[i].ItemID()] = true
+		}
+		if len(items)*prompts == len(run.Cases) {
+			return plural(len(items), "case") + " in " + plural(prompts, "prompt")
+		}
+	}
 	if all := run.Info.SuiteCases; all > len(run.Cases) {
 		return count(len(run.Cases)) + " of " + plural(all, "case")
 	}

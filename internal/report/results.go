@@ -52,11 +52,15 @@ type provenance struct {
 	Recorded bool                `json:"recorded"`
 	Rate     analyze.RateFigures `json:"rate"`
 	analyze.GroupFigures
-	Categories   []namedRate     `json:"categories"`
-	Difficulties []namedRate     `json:"difficulties"`
-	Tags         []namedRate     `json:"tags"`
-	Spent        spending        `json:"spent"`
-	Decision     *plumb.Decision `json:"decision,omitempty"`
+	// Gates are the results of the conditions that the run must meet.
+	Gates        []analyze.GateOutcome `json:"gates,omitempty"`
+	Prompts      []namedRate           `json:"prompts,omitempty"`
+	Columns      []columnRate          `json:"columns,omitempty"`
+	Categories   []namedRate           `json:"categories"`
+	Difficulties []namedRate           `json:"difficulties"`
+	Tags         []namedRate           `json:"tags"`
+	Spent        spending              `json:"spent"`
+	Decision     *plumb.Decision       `json:"decision,omitempty"`
 	// Lifts are those of an ablation.
 	Lifts    []Lift           `json:"lifts,omitempty"`
 	Stop     plumb.StopReason `json:"stop,omitempty"`
@@ -82,6 +86,37 @@ type provenance struct {
 	Repeat       int    `json:"repeat"`
 	Retry        int    `json:"retry"`
 	ScoredFrom   string `json:"scoredFrom,omitempty"`
+}
+
+// columnRate is the rate of a prompt on a runner, with those of the tags.
+type columnRate struct {
+	Prompt string `json:"prompt,omitempty"`
+	Runner string `json:"runner"`
+	analyze.RateFigures
+	Tags []tagRate `json:"tags"`
+}
+
+type tagRate struct {
+	Name string `json:"name"`
+	analyze.RateFigures
+}
+
+// columnsOf returns the rates of the columns, or nil if there is only one.
+func columnsOf(run *plumb.Run) []columnRate {
+	all := analyze.Columns(run)
+	if len(all) < 2 {
+		return nil
+	}
+	var columns []columnRate
+	for i := range all {
+		c := &all[i]
+		tags := []tagRate{}
+		for _, t := range c.Tags {
+			tags = append(tags, tagRate{t.Name, t.Figures()})
+		}
+		columns = append(columns, columnRate{c.Prompt, run.Info.Runners[c.Runner].ID, c.Overall.Figures(), tags})
+	}
+	return columns
 }
 
 type namedRate struct {
@@ -273,6 +308,7 @@ func (r *Results) cases(doc *document, run *plumb.Run, to int) error {
 // render renders the next cases, as many as fit into out, on all processors.
 func (r *Results) render(run *plumb.Run, out []renderedCase) {
 	var next atomic.Int64
+	options := resultOptions()
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(out)) {
 		workers.Go(func() {
@@ -281,7 +317,7 @@ func (r *Results) render(run *plumb.Run, out []renderedCase) {
 				buf := bytes.NewBuffer(out[i].json[:0])
 				if err == nil {
 					buf.Grow(res.size())
-					err = json2.MarshalWrite(buf, &res, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
+					err = json2.MarshalWrite(buf, &res, options)
 				}
 				out[i] = renderedCase{json: EscapeJSON(buf.Bytes()), figures: figures, err: err}
 			}
@@ -294,7 +330,7 @@ func (r *Results) renderCase(run *plumb.Run, c int) (caseResult, []caseFigures, 
 	n := len(run.Info.Runners)
 	info := &run.Cases[c]
 	res := caseResult{
-		CaseID: info.ID, Tags: list(info.Tags), Passed: true, CaseHash: info.Hash,
+		CaseID: info.ID, Prompt: info.Prompt, Item: info.Item, Source: info.Source, Tags: list(info.Tags), Passed: true, CaseHash: info.Hash,
 		Category: info.Category, Difficulty: info.Difficulty, ExpectedFail: info.ExpectedFail,
 		RunnerResults: make([]runnerResult, n),
 	}
@@ -333,6 +369,9 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 		Schema: resultsSchema, Outcome: runOutcome(run), Verdict: verdictWords(rates.Overall), Recorded: recorded,
 		Rate:         rates.Overall.Figures(),
 		GroupFigures: rates.Overall.Group(run),
+		Gates:        analyze.Gates(run),
+		Prompts:      named(run, rates.Prompts, rates.HasPrompts()),
+		Columns:      columnsOf(run),
 		Categories:   named(run, rates.Categories, rates.HasCategories()),
 		Difficulties: named(run, rates.Difficulties, rates.HasDifficulties()),
 		Tags:         named(run, rates.Tags, true),
@@ -361,16 +400,15 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 // runOutcome returns the outcome of a run by the rules of the exit codes: fail takes precedence
 // over error, and error over skipped.
 func runOutcome(run *plumb.Run) plumb.Outcome {
-	t := run.Totals
 	switch {
 	case analyze.NotOK(run):
 		return plumb.OutcomeFail
-	case t.Errored > 0:
-		return plumb.OutcomeError
-	case t.Measured() < t.Planned:
-		return plumb.OutcomeSkipped
-	default:
+	case !analyze.NotMeasured(run):
 		return plumb.OutcomePass
+	case run.Totals.Errored > 0:
+		return plumb.OutcomeError
+	default:
+		return plumb.OutcomeSkipped
 	}
 }
 
@@ -400,9 +438,21 @@ type document struct {
 
 func newDocument(w io.Writer) *document { return &document{Writer: bufio.NewWriterSize(w, 64<<10)} }
 
+// resultOptions are those of all results. Numbers have 12 digits, so that a sum of prices has no
+// noise in its last ones.
+func resultOptions() json2.Options {
+	round := json2.MarshalToFunc(func(e *jsontext.Encoder, x float64) error {
+		if math.IsNaN(x) || math.IsInf(x, 0) {
+			return fmt.Errorf("%v is no number of JSON", x)
+		}
+		return e.WriteToken(jsontext.Float(round12(x)))
+	})
+	return json2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), json2.WithMarshalers(round))
+}
+
 // encode returns v as JSON.
 func (d *document) encode(v any, o ...json2.Options) []byte {
-	b, err := json2.Marshal(v, append(o, jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))...)
+	b, err := json2.Marshal(v, append(o, resultOptions())...)
 	d.err = cmp.Or(d.err, err)
 	return EscapeJSON(b)
 }

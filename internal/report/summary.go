@@ -34,7 +34,8 @@ type summary struct {
 	bare, noted bool
 	// explain is a command that asks an agent why it failed, or "" when no check has a question.
 	explain string
-	tags    bool // show the rates of tags, too
+	// shown is set when the excerpts of all failures are above and near.
+	shown bool
 }
 
 func (s *summary) line(format string, args ...any) {
@@ -47,8 +48,12 @@ func WriteRates(o Options, run *plumb.Run) error {
 	if len(run.Executions) == 0 {
 		return nil
 	}
-	s := &summary{t: newTheme(false, o.Unicode), w: bufio.NewWriter(o.Out), o: &o, run: run, tags: true}
-	s.rates()
+	s := &summary{t: newTheme(false, o.Unicode), w: bufio.NewWriter(o.Out), o: &o, run: run}
+	if o.Terminal && o.Size != nil {
+		width, _ := o.Size()
+		s.width = max(1, width-1)
+	}
+	s.rates(false)
 	s.flaky()
 	s.figuresOfCases()
 	return s.w.Flush()
@@ -56,16 +61,7 @@ func WriteRates(o Options, run *plumb.Run) error {
 
 // write writes the whole summary: the most important part first, the next commands last.
 func (s *summary) write() {
-	rates := analyze.Rates(s.run)
-	verdict := verdictWords(rates.Overall)
-	switch t := s.run.Totals; {
-	case analyze.Red(s.run):
-		verdict = s.t.red(verdict)
-	case rates.Overall.Unmeasured() > 0 || t.Planned == 0:
-		verdict = s.t.yellow(verdict)
-	default:
-		verdict = s.t.green(verdict)
-	}
+	g := gridOf(s.run, s.t.dot, s.t.dash)
 	if !s.bare {
 		s.line("")
 	}
@@ -75,15 +71,27 @@ func (s *summary) write() {
 		}
 		s.line("%s", line)
 	}
-	s.line("%s", s.t.bold(verdict))
+	for i, h := range headlines(s.run, g) {
+		if i == summaryItems {
+			s.line("%s", s.t.dim(fmt.Sprintf("(%d more)", len(g.columns)-i)))
+			break
+		}
+		s.wrapped(h.words, func(l string) string { return s.t.bold(s.tone(h.rate)(l)) })
+	}
+	s.gates()
 	if words := stopWords(s.run); words != "" {
 		s.line("%s", s.t.yellow(words))
 	}
 	if s.o.recorded(s.run) {
 		s.line("%s", s.t.yellow(recordingNotice(&s.run.Info)))
 	}
-	if rates.Overall.Planned > 0 {
-		s.rates()
+	if len(s.run.Executions) > 0 {
+		if g != nil {
+			s.grid(g)
+			s.repeatNotes()
+		} else {
+			s.rates(true)
+		}
 		s.figures()
 		s.agents()
 		s.flaky()
@@ -93,29 +101,48 @@ func (s *summary) write() {
 	s.where(look)
 }
 
-// rateList is the pass rates of one kind: "category", "difficulty" or "tag".
+// tone returns the color of a rate: red if something failed, yellow if something is missing.
+func (s *summary) tone(r analyze.Rate) func(string) string {
+	switch {
+	case r.Failed > r.ExpectedFailed || r.UnexpectedPassed > 0 || len(s.run.Info.Runners) == 1 && analyze.Red(s.run):
+		return s.t.red
+	case r.Unmeasured() > 0 || r.Planned == 0:
+		return s.t.yellow
+	default:
+		return s.t.green
+	}
+}
+
+// rateList is the pass rates of one kind: "prompt", "category", "difficulty" or "tag".
 type rateList struct {
 	kind  string
 	rates []analyze.Rate
 }
 
 // rateLists returns the kinds of rates with more than one entry.
-func rateLists(b *analyze.Breakdown, tags bool) (lists []rateList) {
+func rateLists(b *analyze.Breakdown) (lists []rateList) {
+	if len(b.Prompts) > 1 {
+		lists = append(lists, rateList{"prompt", b.Prompts})
+	}
 	if b.HasCategories() {
 		lists = append(lists, rateList{"category", b.Categories})
 	}
 	if b.HasDifficulties() {
 		lists = append(lists, rateList{"difficulty", b.Difficulties})
 	}
-	if tags && b.HasTags() {
+	if b.HasTags() {
 		lists = append(lists, rateList{"tag", b.Tags})
 	}
 	return lists
 }
 
-// rates writes the table of pass rates: per runner in total, by category and by difficulty.
-func (s *summary) rates() {
+// rates writes the table of pass rates: per runner in total, by prompt, category, difficulty and
+// tag. With brief, it only counts the groups in which everything passed.
+func (s *summary) rates(brief bool) {
 	table := [][]string{{"", "pass", "rate", "95 % interval", "coverage"}}
+	if s.tight() {
+		table[0][3] = "95 %"
+	}
 	styles := []func(string) string{s.t.dim}
 	add := func(style func(string) string, name string, cells ...string) {
 		table, styles = append(table, append([]string{name}, cells...)), append(styles, style)
@@ -126,7 +153,6 @@ func (s *summary) rates() {
 			add(s.t.dim, indent+x.name, x.cells...)
 		}
 	}
-	var notes []string
 	for i := range min(len(s.run.Info.Runners), summaryRows) {
 		name := "all"
 		if len(s.run.Info.Runners) > 1 {
@@ -135,36 +161,64 @@ func (s *summary) rates() {
 		b := analyze.RunnerRates(s.run, i)
 		add(s.t.bold, name, rateCells(b.Overall, s.t.dash)...)
 		repeats("  ", b.Overall, true)
-		for _, note := range repeatNotes(s.run, b.Overall) {
-			notes = append(notes, notePrefix(s.run, i)+note)
-		}
-		for _, list := range rateLists(&b, s.tags) {
+		for _, list := range rateLists(&b) {
+			shown := list.rates
+			if brief {
+				shown = slices.DeleteFunc(slices.Clone(shown), func(r analyze.Rate) bool { return r.Passed == r.Planned })
+				if len(list.rates) == 1 { // the line above says the same
+					continue
+				}
+			}
+			green := len(list.rates) - len(shown)
+			if len(shown) == 0 {
+				continue
+			}
 			add(s.t.dim, "  "+list.kind)
-			for i, r := range list.rates {
+			for i, r := range shown {
 				if i == summaryRows {
-					add(s.t.dim, fmt.Sprintf("    (%d more)", len(list.rates)-i))
+					add(s.t.dim, fmt.Sprintf("    (%d more)", len(shown)-i))
 					break
 				}
 				add(plain, "    "+cmp.Or(oneLine(r.Name), "(none)"), rateCells(r, s.t.dash)...)
 				repeats("      ", r, false)
 			}
+			if green > 0 {
+				add(s.t.dim, fmt.Sprintf("    (%d more, all pass)", green))
+			}
 		}
 	}
-	s.table(table, styles, s.widths(table), "   ")
-	if len(notes) > 0 {
-		s.line("")
-	}
-	for _, note := range notes {
-		s.wrapped(note)
+	widths, gap := s.narrow(table, 0)
+	s.table(table, styles, widths, gap)
+	s.repeatNotes()
+}
+
+// repeatNotes writes the notes about repetitions.
+func (s *summary) repeatNotes() {
+	for i, first := 0, true; i < min(len(s.run.Info.Runners), summaryRows); i++ {
+		for _, note := range repeatNotes(s.run, analyze.RunnerRates(s.run, i).Overall) {
+			if first {
+				s.line("")
+			}
+			first = false
+			s.wrapped(notePrefix(s.run, i)+note, unstyled)
+		}
 	}
 }
 
+// tight reports whether the terminal is too narrow for whole headings.
+func (s *summary) tight() bool {
+	const least = 60
+	return s.width > 0 && s.width < least
+}
+
 // wrapped writes a sentence on as many lines as it needs.
-func (s *summary) wrapped(text string) {
+func (s *summary) wrapped(text string, style func(string) string) {
 	for line := range strings.Lines(ansi.Wordwrap(text, cmp.Or(s.width, 100), "")) {
-		s.line("%s", strings.TrimSuffix(line, "\n"))
+		s.line("%s", style(strings.TrimSuffix(line, "\n")))
 	}
 }
+
+func unstyled(s string) string { return s }
 
 // notePrefix names the runner of a note if there are several.
 func notePrefix(run *plumb.Run, i int) string {
@@ -234,7 +288,17 @@ func (s *summary) table(table [][]string, styles []func(string) string, widths [
 // figures writes what the run used: tokens, cost, time.
 func (s *summary) figures() {
 	spent := analyze.Spent(s.run, -1)
-	fact := func(label, text string) { s.line("%s%s", s.t.label(label), text) }
+	fact := func(label, text string) {
+		if s.tight() {
+			text = strings.ReplaceAll(ansi.Wordwrap(text, s.width-len("slowest   "), ""), "\n", "\n          ")
+		}
+		for i, line := range strings.Split(text, "\n") {
+			if i == 0 {
+				line = s.t.label(label) + line
+			}
+			s.line("%s", line)
+		}
+	}
 	s.line("")
 	if spent.InputTokens+spent.OutputTokens > 0 {
 		tokens := count(spent.InputTokens) + " in, " + count(spent.OutputTokens) + " out"
@@ -345,15 +409,18 @@ func (s *summary) findings() (look string) {
 			title = s.t.red(section.title)
 		}
 		s.line("")
-		s.line("%s", title)
+		if s.shown && len(section.groups) == 1 && !s.tight() {
+			title += "  "
+		} else {
+			s.line("%s", title)
+			title = "  "
+		}
 		for i, g := range section.groups {
 			if i == summaryGroups {
 				s.line("  (%s more)", plural(len(section.groups)-i, "class"))
 				break
 			}
-			s.line("  %s %s  %s", s.t.bold(classLabel(&g.Class, "")), s.t.dim("["+oneLine(g.Class.ID)+"]"),
-				count(g.Count))
-			s.items(g)
+			s.class(title, &g)
 			if look == "" && len(g.Executions) > 0 {
 				look, _ = s.run.At(g.Executions[0])
 			}
@@ -373,7 +440,43 @@ func (s *summary) findings() (look string) {
 	return look
 }
 
-func (s *summary) items(g analyze.Group) {
+// class writes a failure class after a text: on one line if the excerpts of its executions are above.
+func (s *summary) class(before string, g *analyze.Group) {
+	title := before + fmt.Sprintf("%s %s  %s", s.t.bold(classLabel(&g.Class, "")), s.t.dim("["+oneLine(g.Class.ID)+"]"),
+		count(g.Count))
+	if !s.shown {
+		s.line("%s", title)
+		s.items(g)
+		return
+	}
+	var line strings.Builder
+	line.WriteString(title + ":")
+	used := ansi.StringWidth(line.String())
+	add := func(word string) {
+		if n := ansi.StringWidth(word); used+n+1 > cmp.Or(s.width, gridWidth) {
+			line.WriteString("\n   ")
+			used = 3
+		}
+		used += ansi.StringWidth(word) + 1
+		line.WriteString(" " + word)
+	}
+	for i, x := range g.Executions {
+		word := s.name(x)
+		if i < g.Count-1 {
+			word += ","
+		}
+		add(word)
+	}
+	if more := moreWords(g); more != "" {
+		add("(" + more + ")")
+	}
+	for l := range strings.Lines(line.String()) {
+		s.line("%s", strings.TrimSuffix(l, "\n"))
+	}
+}
+
+// items lists the executions of a class with the reasons.
+func (s *summary) items(g *analyze.Group) {
 	for _, x := range g.Executions {
 		line := "    " + s.name(x)
 		if reason := oneLine(s.run.Executions[x].Reason); reason != "" {
@@ -381,7 +484,7 @@ func (s *summary) items(g analyze.Group) {
 		}
 		s.line("%s", line)
 	}
-	if more := moreWords(&g); more != "" {
+	if more := moreWords(g); more != "" {
 		s.line("    %s", s.t.dim("("+more+")"))
 	}
 }
@@ -472,6 +575,9 @@ func (s *summary) widths(table [][]string) []int {
 	for _, cells := range table {
 		cells[0] = s.t.fit(cells[0], 40)
 		for i, c := range cells {
+			if i == 0 && len(cells) == 1 {
+				continue // a remark
+			}
 			widths[i] = max(widths[i], ansi.StringWidth(c))
 		}
 	}

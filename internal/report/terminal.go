@@ -36,7 +36,9 @@ type terminal struct {
 	out      *bufio.Writer // for plain lines; the live view writes to the terminal itself
 	err      error         // of the painter
 	running  map[execution]time.Time
+	took     []time.Duration       // by the latest finished executions
 	excerpts map[execution]excerpt // of unfinished executions
+	prompts  map[execution]string  // of unfinished executions
 	shown    int
 	hidden   int
 	totals   plumb.Totals
@@ -63,7 +65,7 @@ func newTerminal(o Options) *terminal {
 	return &terminal{
 		o: o, t: newTheme(color, o.Unicode), live: o.Terminal && !plain,
 		out:     bufio.NewWriter(o.Out),
-		running: map[execution]time.Time{}, excerpts: map[execution]excerpt{}, told: map[execution]bool{},
+		running: map[execution]time.Time{}, excerpts: map[execution]excerpt{}, prompts: map[execution]string{}, told: map[execution]bool{},
 		stop: make(chan struct{}),
 	}
 }
@@ -95,6 +97,9 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 		if ev.Failure != nil {
 			r.excerpts[x] = excerptOfFailure(ev.Failure)
 		}
+		if ev.Report != nil && r.shown < excerptLimit {
+			r.prompts[x] = ev.Report.Prompt
+		}
 	case plumb.EventSessionJudged:
 		if j := ev.Judgement; j != nil && j.Outcome != plumb.OutcomePass && r.shown < excerptLimit {
 			e := excerptOf(j)
@@ -112,8 +117,13 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 				r.told[x] = true
 			}
 		}
+		if from, ok := r.running[x]; ok {
+			const recent = 100
+			r.took = append(r.took[max(0, len(r.took)-recent+1):], ev.At.Sub(from))
+		}
 		delete(r.running, x)
 		delete(r.excerpts, x)
+		delete(r.prompts, x)
 	case plumb.EventNote:
 		if ev.Note != nil {
 			if !ev.Note.Live {
@@ -143,6 +153,7 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run)
 	case !ok:
 		e = excerpt{Message: keep(res.Reason)}
 	}
+	e.Asked = askedOf(r.prompts[x])
 	if i, err := run.Index(x.caseID, x.runnerID); err == nil {
 		c := cellAt(run, i)
 		e.Counts = c.counts()
@@ -333,7 +344,10 @@ func (r *terminal) progress(now time.Time) string {
 		if r.decision != nil {
 			eta += "at most "
 		}
-		parts = append(parts, rateWords(rate), eta+duration(left.Milliseconds()))
+		parts = append(parts, rateWords(rate))
+		if !r.hanging(now) {
+			parts = append(parts, eta+duration(left.Milliseconds()))
+		}
 	}
 	if r.totals.CostUSD > 0 {
 		parts = append(parts, Money(r.totals.CostUSD))
@@ -348,6 +362,17 @@ func (r *terminal) work() (done, planned int) {
 		return r.decision.Drawn, r.decision.Limit
 	}
 	return r.totals.Finished, r.totals.Planned
+}
+
+// hanging reports whether the oldest running execution takes more than three times the median of the
+// finished ones. Then an estimate of the remaining time would climb with the clock.
+func (r *terminal) hanging(now time.Time) bool {
+	oldest := r.oldest(1)
+	if len(oldest) == 0 || len(r.took) == 0 {
+		return false
+	}
+	took := slices.Sorted(slices.Values(r.took))
+	return now.Sub(r.running[oldest[0]]) > max(time.Second, 3*took[len(took)/2])
 }
 
 func rateWords(perSecond float64) string {
@@ -426,7 +451,7 @@ func (r *terminal) finish(run *plumb.Run) error {
 	s := &summary{
 		t: r.t, w: r.out, width: r.width(), o: &r.o, run: run,
 		bare: r.lines == 0, noted: r.notes == len(run.Notes) && r.lines <= nearby,
-		explain: r.explain,
+		explain: r.explain, shown: r.hidden == 0 && r.lines <= 2*nearby,
 	}
 	s.write()
 	r.flush()

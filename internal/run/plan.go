@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -31,9 +32,10 @@ func Schedules() []string {
 const DefaultTimeout = 2 * time.Minute
 
 // Filter selects cases. Its fields combine with AND, the values of one field with OR. An empty
-// field selects all cases.
+// field selects all cases. The id of a case without its prompt selects it with all prompts.
 type Filter struct {
 	IDs          []string `json:"ids,omitempty"`
+	Prompts      []string `json:"prompts,omitempty"`
 	Tags         []string `json:"tags,omitempty"`
 	Categories   []string `json:"categories,omitempty"`
 	Difficulties []string `json:"difficulties,omitempty"`
@@ -50,7 +52,7 @@ func (f Filter) Select(s *plumb.Suite) ([]plumb.Case, error) {
 	if err := f.check(s); err != nil {
 		return nil, err
 	}
-	if len(f.IDs)+len(f.Tags)+len(f.Categories)+len(f.Difficulties) == 0 && f.Limit == 0 {
+	if len(f.IDs)+len(f.Prompts)+len(f.Tags)+len(f.Categories)+len(f.Difficulties) == 0 && f.Limit == 0 {
 		return s.Cases, nil
 	}
 	var selected []plumb.Case
@@ -58,8 +60,8 @@ func (f Filter) Select(s *plumb.Suite) ([]plumb.Case, error) {
 		if f.Limit > 0 && len(selected) == f.Limit {
 			break
 		}
-		if wants(f.IDs, c.ID) && wants(f.Categories, c.Category) && wants(f.Difficulties, c.Difficulty) &&
-			wants(f.Tags, c.Tags...) {
+		if wants(f.IDs, c.ID, cmp.Or(c.Item, c.ID)) && wants(f.Prompts, c.PromptName) && wants(f.Tags, c.Tags...) &&
+			wants(f.Categories, c.Category) && wants(f.Difficulties, c.Difficulty) {
 			selected = append(selected, c)
 		}
 	}
@@ -78,7 +80,8 @@ func (f Filter) check(s *plumb.Suite) error {
 		wanted []string
 		of     func(*plumb.Case) []string
 	}{
-		{"case", f.IDs, func(c *plumb.Case) []string { return []string{c.ID} }},
+		{"case", f.IDs, func(c *plumb.Case) []string { return []string{c.ID, cmp.Or(c.Item, c.ID)} }},
+		{"prompt", f.Prompts, func(c *plumb.Case) []string { return []string{c.PromptName} }},
 		{"tag", f.Tags, func(c *plumb.Case) []string { return c.Tags }},
 		{"category", f.Categories, func(c *plumb.Case) []string { return []string{c.Category} }},
 		{"difficulty", f.Difficulties, func(c *plumb.Case) []string { return []string{c.Difficulty} }},
@@ -92,6 +95,7 @@ func (f Filter) check(s *plumb.Suite) error {
 				known[v] = true
 			}
 		}
+		delete(known, "") // a case without one
 		missing := slices.DeleteFunc(slices.Clone(field.wanted), func(w string) bool { return known[w] })
 		// documented: one matching tag is enough, because a config may serve several suites
 		if len(missing) == 0 || field.name == "tag" && len(missing) < len(field.wanted) {

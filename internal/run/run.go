@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -27,6 +28,8 @@ type Options struct {
 	Dir *Dir
 	// Base is the directory to which paths in the suite's code are relative.
 	Base string
+	// Project is the directory to which the run records the places of cases.
+	Project string
 	// Suite has the selected cases. A resumed run needs the same cases.
 	Suite   *plumb.Suite
 	Runners []plumb.Runner
@@ -238,6 +241,7 @@ func (o *Options) info() plumb.RunInfo {
 	info.Cases = len(o.Suite.Cases)
 	info.SuiteCases = max(info.SuiteCases, info.Cases)
 	info.Schedule, info.Parallel = string(o.Schedule), o.Parallel
+	info.Gates, _ = o.Gates() // the caller checked them
 	info.Repeat, info.Retry, info.MaxSteps, info.MinKappa = o.Repeat, o.Retry, o.MaxSteps, o.MinKappa
 	if slices.ContainsFunc(info.Runners, func(r plumb.RunnerInfo) bool { return worksInDirectory(&r) }) &&
 		o.Workspaces.Config.Mode != "" {
@@ -257,6 +261,12 @@ func (o *Options) planned(cases []plumb.Case) []plumb.CaseInfo {
 			Repeat: cmp.Or(c.Repeat, o.Repeat), ExpectedFail: c.ExpectedFail,
 			PromptHash: c.PromptHash, ChecksHash: c.ChecksHash,
 			TimeoutMs: c.Timeout.Milliseconds(), MaxSteps: c.MaxSteps, Metadata: c.Metadata,
+			Source: c.Source,
+		}
+		if file := &infos[i].Source.File; i > 0 && *file == cases[i-1].Source.File {
+			*file = infos[i-1].Source.File
+		} else if rel, err := filepath.Rel(o.Project, *file); err == nil && filepath.IsLocal(rel) {
+			*file = filepath.ToSlash(rel)
 		}
 		if o.Sampler != nil {
 			infos[i].Repeat = 1

@@ -35,6 +35,10 @@ type Settings struct {
 	// MaxSteps stops an agent that takes more steps; 0 means no limit.
 	MaxSteps int `json:"maxSteps,omitempty"`
 
+	// MinPassRate and MinCoverage are the gates of the run.
+	MinPassRate Gates `json:"minPassRate,omitempty" redact:"-"`
+	MinCoverage Gates `json:"minCoverage,omitempty" redact:"-"`
+
 	// MaxFailures stops the run after this number of executions that are not green; 0 means no
 	// limit.
 	MaxFailures int `json:"maxFailures,omitempty"`

@@ -1317,6 +1317,10 @@ declare module "plumb" {
 		replay?: string;
 		/** Run only the cases with these ids. */
 		case?: string | string[];
+		/** Run only cases with one of these prompts, by label. */
+		prompt?: string | string[];
+		/** Another name for prompt. */
+		prompts?: string | string[];
 		/** Run only cases with one of these tags. */
 		tag?: string | string[];
 		/** Another name for tag. */
@@ -1357,6 +1361,10 @@ declare module "plumb" {
 		maxDurationMs?: Duration;
 		/** Run although a budget cannot be enforced, because a price or the usage is unknown. */
 		allowUnmetered?: boolean;
+		/** Smallest pass rates of each runner and prompt, such as 0.9, low:0.85 or tag:billing=0.8; failures are then allowed. */
+		minPassRate?: number | string | (number | string)[];
+		/** Smallest measured shares of the cases of each runner and prompt, such as 0.95; cases without a result are then allowed. */
+		minCoverage?: number | string | (number | string)[];
 		/** Model or runner id that answers llm_judge, instead of the judge at the top level. */
 		judge?: string;
 		/** Answers per question to the judge, an odd number; the majority counts (default 1). */
