@@ -214,7 +214,7 @@ func (a *app) commands() []*cobra.Command {
 		baselineCommand(a), reportCommand(a), runsCommand(a), showCommand(a),
 		suiteCommand(a), validateCommand(a), listCommand(a), modelsCommand(a),
 		driftCommand(a), judgeCommand(a), normalizeCommand(a), explainCommand(a), gcCommand(a), execCommand(a),
-		demoCommand(a), doctorCommand(a), initCommand(a), versionCommand(a),
+		demoCommand(a), doctorCommand(a), initCommand(a), convertCommand(a), versionCommand(a),
 	}
 }
 
