@@ -119,8 +119,12 @@ type Case struct {
 	Repeat int
 	// TokensEstimate is the author's estimate of the tokens that the case uses.
 	TokensEstimate int
-	// All Assertions must pass.
+	// All Assertions must pass, or, with a MinScore, the weighted mean of their scores must be at
+	// least MinScore, which is from 0 to 1.
 	Assertions []Assertion
+	MinScore   *float64
+	// Transform, if set, returns the output that the assertions get in place of the answer.
+	Transform func(ctx context.Context, ev Evidence) (output string, err error)
 	// Classify, if set, returns the class of a failure; nil means no change. It is called once for
 	// each session that failed or could not be measured.
 	Classify func(ctx context.Context, s FailedSession) (*FailureClass, error)

@@ -19,7 +19,18 @@ const (
 	maxDigits = 4_300  // digits of an integer
 )
 
-type jsonMatcher struct{ offline }
+type jsonMatcher struct {
+	offline
+	bare bool
+}
+
+// bareKey is the key of the kinds that find JSON in a fenced block, too.
+func bareKey() Key {
+	return Key{
+		Name: "bare", Type: "boolean", Default: "`false`",
+		Doc: "`true` accepts only an output that is JSON as a whole, without a fence",
+	}
+}
 
 // IsJSON passes if the output is JSON by RFC 8259, bare or in one fenced code block.
 func IsJSON() *Check { return newCheck("is_json", jsonMatcher{}) }
@@ -27,16 +38,22 @@ func IsJSON() *Check { return newCheck("is_json", jsonMatcher{}) }
 func isJSONKind() Kind {
 	return Kind{
 		Name: "is_json", Doc: "the output is JSON, bare or in one fenced block", Reads: "output",
-		Keys:    documentedKeys(),
+		Keys:    append(documentedKeys(), bareKey()),
 		Details: "`parsed`, `type` (`dict`, `list`, `str`, `int`, `float`, `bool`, `NoneType`)", FailDetails: "`error`",
-		parse: func(*spec) matcher { return jsonMatcher{} },
+		parse: func(s *spec) matcher { return jsonMatcher{bare: s.flag("bare")} },
 	}
 }
 
-func (jsonMatcher) describe(options) {}
+func (j jsonMatcher) describe(o options) { describeBare(o, j.bare) }
 
-func (jsonMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
-	text, bad := findJSON(ev.Report.FinalOutput)
+func describeBare(o options, bare bool) {
+	if bare {
+		o["bare"] = true
+	}
+}
+
+func (j jsonMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
+	text, bad := findBareJSON(ev.Report.FinalOutput, j.bare)
 	if bad != nil {
 		return bad.verdict(ev)
 	}
@@ -87,15 +104,18 @@ func jsonType(text string) (kind, name string) {
 // findJSON finds the JSON of an output. It tries, in this order: the whole output; the output
 // without a fence at each end, as the documented rule cuts it; the content of the only fenced
 // block.
-func findJSON(output string) (string, *noJSON) {
+func findJSON(output string) (string, *noJSON) { return findBareJSON(output, false) }
+
+// findBareJSON is findJSON, which tries only the whole output if bare is set.
+func findBareJSON(output string, bare bool) (string, *noJSON) {
 	s := strip(output)
 	text, err := s, valid(s)
-	if err != nil {
+	if err != nil && !bare {
 		if cut := cutFence(s); cut != s && valid(cut) == nil {
 			text, err = cut, nil
 		}
 	}
-	if err != nil {
+	if err != nil && !bare {
 		switch blocks := fencedBlocks(s); len(blocks) {
 		case 0:
 		case 1:

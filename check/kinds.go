@@ -10,9 +10,11 @@ import (
 // the tables of docs/assertions.md from it.
 func Kinds() []Kind {
 	return slices.Concat([]Kind{
-		exactMatchKind(), containsKind(), containsAnyKind(), startsWithKind(), regexKind(), isJSONKind(),
-		jsonSchemaKind(), jsonPathKind(), numericKind(), llmJudgeKind(), semanticSimilarityKind(), allOfKind(), anyOfKind(),
-	}, seenKinds(), []Kind{fileExistsKind(), fileContainsKind(), leaksNoSecretKind()}, limitKinds())
+		exactMatchKind(), equalsAnyKind(), containsKind(), containsAnyKind(), containsAllKind(), startsWithKind(),
+		endsWithKind(), regexKind(), refusalKind(), wordCountKind(), isJSONKind(), jsonSchemaKind(), jsonPathKind(),
+		equalsJSONKind(), isXMLKind(), numericKind(), levenshteinKind(), rougeKind(), bleuKind(), gleuKind(),
+		llmJudgeKind(), semanticSimilarityKind(), jsKind(), commandKind(), allOfKind(), anyOfKind(),
+	}, seenKinds(), []Kind{fileExistsKind(), fileContainsKind(), leaksNoSecretKind(), finishReasonKind()}, limitKinds())
 }
 
 // Kind describes one type of assertion. To add one, see docs/adding.md.
@@ -22,7 +24,8 @@ type Kind struct {
 	// Doc describes when a check of this type passes, as in "the output contains the ideal".
 	Doc string
 	// Reads is the part of a session that the check looks at: "output", "workspace", "usage",
-	// "session" for several parts, "members" for those of the assertions in it, or what an agent
+	// "session" for several parts, "members" for those of the assertions in it, "code" for what the
+	// code of its author reads, or what an agent
 	// did, such as "commands".
 	Reads string
 	// Keys are the keys of a spec, without [CommonKeys].

@@ -16,18 +16,26 @@ import (
 type logicMatcher struct {
 	any     bool
 	members []*Check
+	// least replaces "all checks pass" of all_of by a least score; nil if not set.
+	least *float64
 }
 
 // AllOf passes if all checks pass. It fails if one fails, even if another could not be made. It
 // asks models only if the checks that ask none have not decided.
 func AllOf(checks ...*Check) *Check {
-	return newCheck("all_of", &logicMatcher{false, slices.Clone(checks)})
+	return newCheck("all_of", &logicMatcher{members: slices.Clone(checks)})
+}
+
+// AllOfScore passes if the weighted mean of the scores of the checks is at least minScore, which is
+// from 0 to 1. If a check could not be made, it is an error.
+func AllOfScore(minScore float64, checks ...*Check) *Check {
+	return newCheck("all_of", &logicMatcher{members: slices.Clone(checks), least: &minScore})
 }
 
 // AnyOf passes if at least one of the checks passes, even if another could not be made. It asks
 // models only if the checks that ask none have not decided.
 func AnyOf(checks ...*Check) *Check {
-	return newCheck("any_of", &logicMatcher{true, slices.Clone(checks)})
+	return newCheck("any_of", &logicMatcher{any: true, members: slices.Clone(checks)})
 }
 
 func logicKind(name, doc string) Kind {
@@ -42,7 +50,14 @@ func logicKind(name, doc string) Kind {
 	}
 }
 
-func allOfKind() Kind { return logicKind("all_of", "all of the checks pass") }
+func allOfKind() Kind {
+	k := logicKind("all_of", "all of the checks pass")
+	k.Keys = append(k.Keys, Key{
+		Name: "min_score", Type: "number", Min: new(0.0), Max: new(1.0),
+		Doc: "instead of all passing: the least weighted mean of their scores",
+	})
+	return k
+}
 
 func anyOfKind() Kind { return logicKind("any_of", "at least one of the checks passes") }
 
@@ -52,6 +67,9 @@ func (s *spec) logicMatcher() matcher {
 		return nil
 	}
 	l := &logicMatcher{any: s.kind.Name == "any_of"}
+	if s.Get("min_score") != nil {
+		l.least = new(s.number("min_score"))
+	}
 	list := s.Get("assertions").List
 	for i := range list {
 		c := s.check(&list[i], s.pointer("assertions")+"/"+strconv.Itoa(i), s.depth+1)
@@ -73,6 +91,9 @@ func (l *logicMatcher) describe(o options) {
 		members[i] = c.Canonical()
 	}
 	o["assertions"] = members
+	if l.least != nil {
+		o["min_score"] = *l.least
+	}
 }
 
 func (l *logicMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verdict {
@@ -98,7 +119,7 @@ func (l *logicMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verd
 
 // decides reports whether v decides the whole, whatever the other verdicts are.
 func (l *logicMatcher) decides(v *plumb.Verdict) bool {
-	return v != nil && v.Error == nil && v.Pass == l.any
+	return v != nil && v.Error == nil && v.Pass == l.any && l.least == nil
 }
 
 // combine makes one verdict of the verdicts. A verdict is nil if its check was not needed.
@@ -137,6 +158,18 @@ func (l *logicMatcher) combine(ev *plumb.Evidence, verdicts []*plumb.Verdict) pl
 		out.Score = sum / weights
 	}
 	switch {
+	case l.least != nil && len(broken) > 0:
+		out.Error = failure
+	case l.least != nil:
+		const slack = 1e-9 // a mean of scores may be a little less than it should be
+		word := "below"
+		if out.Pass = out.Score+slack >= *l.least; out.Pass {
+			word = "at least"
+		}
+		out.Reason = fmt.Sprintf("the score is %.3f, %s %g: %s", out.Score, word, *l.least, l.passed(len(passed)))
+		if len(failed) > 0 {
+			out.Reason += "; " + strings.Join(failed, "; ")
+		}
 	case l.any && len(passed) > 0:
 		out.Pass, out.Reason = true, l.passed(len(passed))+": "+strings.Join(passed, ", ")
 	case !l.any && len(failed) > 0:

@@ -47,9 +47,12 @@ func Parse(raw json.RawMessage, ideal Ideal) (*Check, []Problem) {
 }
 
 // ParseValue is [Parse] for a spec that Plumb has read from a document.
-func ParseValue(v *doc.Value, ideal Ideal) (*Check, []Problem) {
+func ParseValue(v *doc.Value, ideal Ideal) (*Check, []Problem) { return ParseIn(v, ideal, Env{}) }
+
+// ParseIn is [ParseValue] for a spec of a suite.
+func ParseIn(v *doc.Value, ideal Ideal, env Env) (*Check, []Problem) {
 	loadKinds()
-	p := parser{ideal: ideal}
+	p := parser{ideal: ideal, env: env}
 	c := p.check(v, "", 0)
 	if p.failedSince(0) {
 		c = nil
@@ -75,6 +78,7 @@ func parseJSON(raw []byte) (doc.Value, error) {
 
 type parser struct {
 	ideal    Ideal
+	env      Env
 	problems []Problem
 }
 

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"slices"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/redact"
@@ -31,7 +32,7 @@ func withOutput(ev *plumb.Evidence, output string) *plumb.Evidence {
 // passes if the rest has it.
 func judgeRedacted(ctx context.Context, m matcher, ev *plumb.Evidence) plumb.Verdict {
 	t, ok := m.(*textMatcher)
-	if !ok || t.kind.Name == exactMatch {
+	if !ok || slices.Contains([]string{exactMatch, equalsAny, containsAll, endsWith}, t.kind.Name) {
 		return unmeasured(ev.Report.RemovedFailure())
 	}
 	parts := redact.BetweenMarks(ev.Report.FinalOutput)

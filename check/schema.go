@@ -23,11 +23,13 @@ func jsonSchemaKind() Kind {
 		Keys: []Key{{
 			Name: "schema", Type: "schema", Required: true,
 			Doc: "a JSON Schema of draft 2020-12, or of the draft that `$schema` names",
-		}},
+		}, bareKey()},
 		Details: "`parsed`, `type`", FailDetails: "also `errors`; only `error` if the output is not JSON",
 		parse: func(s *spec) matcher {
 			m, err := newSchema(s.raw("schema"))
-			s.invalid("schema", err)
+			if s.invalid("schema", err); err == nil {
+				m.bare = s.flag("bare")
+			}
 			return m
 		},
 	}
@@ -36,6 +38,7 @@ func jsonSchemaKind() Kind {
 type schemaMatcher struct {
 	offline
 	schema   json.RawMessage // canonical
+	bare     bool
 	compiled lazy[jsonschema.Schema]
 }
 
@@ -91,10 +94,13 @@ func (noLoader) Load(string) (any, error) {
 	return nil, errors.New("a schema may refer only to itself: put the definitions into $defs")
 }
 
-func (s *schemaMatcher) describe(o options) { o["schema"] = s.schema }
+func (s *schemaMatcher) describe(o options) {
+	o["schema"] = s.schema
+	describeBare(o, s.bare)
+}
 
 func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
-	text, bad := findJSON(ev.Report.FinalOutput)
+	text, bad := findBareJSON(ev.Report.FinalOutput, s.bare)
 	if bad != nil {
 		return bad.verdict(ev)
 	}

@@ -83,15 +83,47 @@ func textKind(name, doc string) Kind {
 
 const (
 	exactMatch  = "exact_match"
+	equalsAny   = "equals_any"
 	contains    = "contains"
 	containsAny = "contains_any"
+	containsAll = "contains_all"
 	startsWith  = "starts_with"
+	endsWith    = "ends_with"
 )
+
+// trimKey is the key of the kinds that ignore white space around the output.
+func trimKey() Key {
+	return Key{
+		Name: "trim", Type: "boolean", Default: "`true`", Doc: "`false` compares the white space around the output, too",
+	}
+}
 
 func exactMatchKind() Kind {
 	k := textKind(exactMatch, "the output equals the ideal; white space around both is ignored")
 	k.Details, k.FailDetails = "`expected`, `got`: the two texts as they were compared", ""
+	k.Keys = append(k.Keys, trimKey())
 	return k
+}
+
+// plainTextKind is textKind for a kind that the documented format does not have.
+func plainTextKind(name, doc string, keys ...Key) Kind {
+	k := textKind(name, doc)
+	k.Keys = slices.Concat(TextKeys(), []Key{idealKey()}, keys)
+	return k
+}
+
+func equalsAnyKind() Kind {
+	return plainTextKind("equals_any", "the output equals one of the ideals; white space around both is ignored", trimKey())
+}
+
+func containsAllKind() Kind {
+	k := plainTextKind("contains_all", "the output contains each of the ideals")
+	k.Details, k.FailDetails = "`terms`", "`terms`, `missing`"
+	return k
+}
+
+func endsWithKind() Kind {
+	return plainTextKind("ends_with", "the output ends with one of the ideals; white space after it is ignored", trimKey())
 }
 
 func containsKind() Kind {
@@ -105,25 +137,28 @@ func containsAnyKind() Kind {
 }
 
 func startsWithKind() Kind {
-	k := textKind(startsWith, "the output starts with one of the ideals; white space before it is ignored")
-	k.Keys = append(TextKeys(), idealKey()) // it is not a documented kind
-	return k
+	return plainTextKind(startsWith, "the output starts with one of the ideals; white space before it is ignored", trimKey())
 }
 
-// textMatcher is exact_match, contains, contains_any and starts_with.
+// textMatcher is the kinds that look for ideals in the output.
 type textMatcher struct {
 	offline
 	kind   *Kind
+	exact  bool     // white space around the output counts
 	terms  []string // as the author wrote them
 	folded []string // as they are compared; shares the memory of terms if nothing changed
 	how    Text
 }
 
-func newText(kind string, terms []string, how Text) *textMatcher {
-	t := &textMatcher{kind: kindOf(kind), terms: terms, folded: terms, how: how}
+func newText(kind string, terms []string, how Text) *textMatcher { return trimmedText(kind, terms, how, false) }
+
+// trimmedText is newText for terms that are compared with the white space around them if exact is
+// set.
+func trimmedText(kind string, terms []string, how Text, exact bool) *textMatcher {
+	t := &textMatcher{kind: kindOf(kind), terms: terms, folded: terms, how: how, exact: exact}
 	for i, term := range terms {
 		f := how.fold(term)
-		if kind == exactMatch {
+		if (kind == exactMatch || kind == equalsAny) && !exact {
 			f = strip(f)
 		}
 		if f != term {
@@ -152,10 +187,10 @@ func (s *spec) textMatcher() matcher {
 		s.warn(at, "%s uses only the first of the %d ideals; contains_any looks for each of them", kind, len(terms))
 		terms = slices.Clone(terms[:1])
 	}
-	t := newText(kind, terms, s.compare())
-	if kind != exactMatch && slices.Contains(t.folded, "") {
-		if kind == startsWith {
-			s.bad(at, "an ideal is empty: every output starts with the empty text")
+	t := trimmedText(kind, terms, s.compare(), s.Get("trim") != nil && !s.flag("trim"))
+	if kind != exactMatch && kind != equalsAny && slices.Contains(t.folded, "") {
+		if kind == startsWith || kind == endsWith {
+			s.bad(at, "an ideal is empty: every output %s the empty text", verb(kind))
 			return nil
 		}
 		s.warn(at, "an ideal is empty: every output contains the empty text, so this check never fails")
@@ -185,31 +220,82 @@ func StartsWith(prefixes []string, how *Text) *Check {
 	return newCheck(startsWith, newText(startsWith, slices.Clone(prefixes), how.value()))
 }
 
+// EqualsAny passes if the output equals one of the texts. White space around both is ignored.
+func EqualsAny(texts []string, how *Text) *Check {
+	return newCheck(equalsAny, newText(equalsAny, slices.Clone(texts), how.value()))
+}
+
+// ContainsAll passes if the output contains each of the terms.
+func ContainsAll(terms []string, how *Text) *Check {
+	return newCheck(containsAll, newText(containsAll, slices.Clone(terms), how.value()))
+}
+
+// EndsWith passes if the output ends with one of the suffixes. White space after the output is
+// ignored.
+func EndsWith(suffixes []string, how *Text) *Check {
+	return newCheck(endsWith, newText(endsWith, slices.Clone(suffixes), how.value()))
+}
+
 func (t *textMatcher) describe(o options) {
 	t.how.describe(o)
 	o["ideal"] = t.folded
+	if t.exact {
+		o["trim"] = false
+	}
+}
+
+// verb says what an output does that a kind accepts.
+func verb(kind string) string {
+	switch kind {
+	case startsWith:
+		return "starts with"
+	case endsWith:
+		return "ends with"
+	case equalsAny:
+		return "equals"
+	}
+	return "contains"
+}
+
+// finder returns whether a text has a term as the kind demands.
+func (t *textMatcher) finder(output string) func(term string) bool {
+	got := t.how.fold(output)
+	find := func(with func(s, term string) bool) func(string) bool {
+		return func(term string) bool { return with(got, term) }
+	}
+	switch t.kind.Name {
+	case startsWith:
+		if !t.exact {
+			got = strings.TrimLeftFunc(got, isSpace)
+		}
+		return find(strings.HasPrefix)
+	case endsWith:
+		if !t.exact {
+			got = strings.TrimRightFunc(got, isSpace)
+		}
+		return find(strings.HasSuffix)
+	case equalsAny:
+		if !t.exact {
+			got = strip(got)
+		}
+		return find(func(s, term string) bool { return s == term })
+	}
+	return find(strings.Contains)
 }
 
 func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	output := ev.Report.FinalOutput
-	if t.kind.Name == exactMatch {
-		return t.exact(ev, output)
+	switch t.kind.Name {
+	case exactMatch:
+		return t.same(ev, output)
+	case containsAll:
+		return t.all(ev, output)
 	}
-	got := t.how.fold(output)
-	if t.kind.Name == startsWith {
-		got = strings.TrimLeftFunc(got, isSpace)
-	}
-	hit := slices.IndexFunc(t.folded, func(term string) bool {
-		if t.kind.Name == startsWith {
-			return strings.HasPrefix(got, term)
-		}
-		return strings.Contains(got, term)
-	})
+	hit := slices.IndexFunc(t.folded, t.finder(output))
 
-	verb, none := "contains ", "does not contain "
-	if t.kind.Name == startsWith {
-		verb, none = "starts with ", "does not start with "
-	}
+	verb := verb(t.kind.Name) + " "
+	word, rest, _ := strings.Cut(verb, " ") // "starts with " without its s is "start with "
+	none := "does not " + strings.TrimSuffix(word, "s") + " " + rest
 	if len(t.terms) > 1 {
 		none += "any of "
 	}
@@ -234,8 +320,33 @@ func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict
 	return v
 }
 
-func (t *textMatcher) exact(ev *plumb.Evidence, output string) plumb.Verdict {
-	fold := func(s string) string { return strip(t.how.fold(s)) }
+// all is the verdict of contains_all. Its score is the part of the terms that the output contains.
+func (t *textMatcher) all(ev *plumb.Evidence, output string) plumb.Verdict {
+	found := t.finder(output)
+	var missing []string
+	for i, term := range t.folded {
+		if !found(term) {
+			missing = append(missing, t.terms[i])
+		}
+	}
+	v := decided(true, "the output contains "+quotes(t.terms))
+	v.Details = details("terms", t.terms)
+	if len(missing) > 0 {
+		v = decided(false, "the output does not contain "+quotes(missing)+": "+quote(shown(ev, output)))
+		v.Score = 1 - float64(len(missing))/float64(len(t.terms))
+		v.Details = details("terms", t.terms, "missing", missing)
+	}
+	v.Expected, v.Got = short(strings.Join(t.terms, "\n"), shownLimit), short(shown(ev, output), shownLimit)
+	return v
+}
+
+func (t *textMatcher) same(ev *plumb.Evidence, output string) plumb.Verdict {
+	fold := func(s string) string {
+		if s = t.how.fold(s); t.exact {
+			return s
+		}
+		return strip(s)
+	}
 	want, got := t.folded[0], fold(output)
 	same := want == got
 	got = fold(withoutSecrets(ev, output))

@@ -17,6 +17,10 @@ type CaseContent struct {
 	MaxOutputTokens int
 	// Assertions are the specs of the checks as JSON, with all defaults written out.
 	Assertions []json.RawMessage
+	// MinScore is the least score that passes, in place of all checks passing; nil if not set.
+	MinScore *float64
+	// Transform is the code that changes the output before the checks; "" if there is none.
+	Transform string
 }
 
 // Case returns the case hash. Cases with the same prompt and the same checks have the same hash,
@@ -28,7 +32,8 @@ type CaseContent struct {
 //
 //	{"assertions":[...],"max_output_tokens":100,"messages":[{"content":"...","role":"user"}]}
 //
-// "max_output_tokens" is omitted if it is 0. The messages keep their order. The assertions, each in
+// "max_output_tokens" is omitted if it is 0. "min_score" and "transform" follow the messages if the
+// case sets them. The messages keep their order. The assertions, each in
 // canonical JSON, are sorted by their bytes, because their order has no effect; an assertion that
 // is not valid JSON is encoded as a JSON string of its text. In a text that is not UTF-8, each
 // invalid byte 0xNN is encoded as the lone surrogate \udcNN. Fields that later versions add will be
@@ -59,7 +64,14 @@ func Case(c CaseContent) string {
 		out = appendString(append(out, `{"content":`...), m.Content)
 		out = append(appendString(append(out, `,"role":`...), m.Role), '}')
 	}
-	return Bytes(append(out, "]}"...))
+	out = append(out, ']')
+	if c.MinScore != nil {
+		out = append(append(out, `,"min_score":`...), canonicalValue(strconv.AppendFloat(nil, *c.MinScore, 'f', -1, 64))...)
+	}
+	if c.Transform != "" {
+		out = appendString(append(out, `,"transform":`...), c.Transform)
+	}
+	return Bytes(append(out, '}'))
 }
 
 // Parts returns the short hashes of the two parts of a case: the prompt with the cap of the answer,
@@ -68,7 +80,7 @@ func Case(c CaseContent) string {
 func Parts(c CaseContent) (prompt, checks string) {
 	short := func(part CaseContent) string { return Case(part)[len("sha256:"):][:16] }
 	return short(CaseContent{Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens}),
-		short(CaseContent{Assertions: c.Assertions})
+		short(CaseContent{Assertions: c.Assertions, MinScore: c.MinScore, Transform: c.Transform})
 }
 
 // canonicalValue returns one JSON value in canonical form, and a text that is not JSON as a string.

@@ -13,7 +13,7 @@ func assertionSections() []section {
 	all := []section{
 		{"schema/suite-case.schema.json", "assertions", fixed(schemaDefs)},
 		{"internal/suite/plumb.d.ts", "assertions", fixed(typeScript)},
-		{manual, "types that check the output", kindTable("output", "members")},
+		{manual, "types that check the output", kindTable("output", "members", "code")},
 		{manual, "types that check the session", kindTable("")},
 		{manual, "types that limit usage", kindTable("usage")},
 		{manual, "common keys", table(keyTable(check.CommonKeys()))},

@@ -92,7 +92,7 @@ func kindTable(reads ...string) func(string) (string, error) {
 		for _, k := range check.Kinds() {
 			in := slices.Contains(reads, k.Reads)
 			if reads[0] == "" {
-				in = !slices.Contains([]string{"output", "members", "usage"}, k.Reads)
+				in = !slices.Contains([]string{"output", "members", "code", "usage"}, k.Reads)
 			}
 			if !in {
 				continue

@@ -39,9 +39,7 @@ func (p *Project) mayStart(path string, s *Spec, code bool, trust Trust) error {
 		if err != nil {
 			return err
 		}
-		if bundle.Code() {
-			named = append(named, "code of the suite "+bundle.Path)
-		}
+		named = append(named, bundle.Starts()...)
 	}
 	if len(named) == 0 {
 		return nil

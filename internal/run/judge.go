@@ -23,6 +23,12 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 		j.Status = plumb.StatusOf(j.Outcome, failure.Origin, ev.Case.ExpectedFail)
 		return j
 	}
+	ev, j.Failure = transform(ctx, ev)
+	if j.Failure != nil {
+		j.Outcome = plumb.OutcomeError
+		j.Status = plumb.StatusOf(j.Outcome, j.Failure.Origin, ev.Case.ExpectedFail)
+		return j
+	}
 	collected := "" // the message for several failed checks of the first failing assertion
 	for i, a := range ev.Case.Assertions {
 		verdicts, err := assert(ctx, a, ev)
@@ -61,6 +67,16 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 		j.Score = score / weight
 	}
 	origin := plumb.OriginAssertion
+	least := ev.Case.MinScore
+	const slack = 1e-9 // a mean of scores may be a little less than it should be
+	switch {
+	case least != nil && broken != nil:
+		failed = nil // a score of only some checks says nothing
+	case least != nil && j.Score+slack >= *least:
+		failed = nil
+	case least != nil && failed == nil:
+		failed = &plumb.Verdict{Name: "min_score", Reason: "the score is too low"}
+	}
 	switch {
 	case failed != nil:
 		j.Outcome = plumb.OutcomeFail
@@ -75,6 +91,10 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 				j.Failure.Stack = stacks(j.Verdicts)
 			}
 		}
+		if least != nil {
+			j.Failure.Message = fmt.Sprintf("the score is %.3f, want at least %g (min_score): %s", j.Score, *least,
+				j.Failure.Message)
+		}
 	case broken != nil:
 		j.Outcome = plumb.OutcomeError
 		j.Failure = broken.Error
@@ -82,6 +102,34 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 	}
 	j.Status = plumb.StatusOf(j.Outcome, origin, ev.Case.ExpectedFail)
 	return j
+}
+
+// transform returns the evidence with the output that the transform of the case makes of the
+// answer. The report of the session keeps the answer.
+func transform(ctx context.Context, ev plumb.Evidence) (_ plumb.Evidence, failure *plumb.Failure) {
+	if ev.Case.Transform == nil {
+		return ev, nil
+	}
+	defer func() {
+		if p := recover(); p != nil {
+			failure = plumb.Failuref(plumb.OriginAssertHook, "the transform crashed: %v\n%s", p, debug.Stack())
+		}
+	}()
+	if len(ev.Report.Redacted) > 0 {
+		return ev, ev.Report.RemovedFailure()
+	}
+	output, err := ev.Case.Transform(ctx, ev)
+	if err != nil {
+		if f, ok := errors.AsType[*plumb.Failure](err); ok {
+			f.Message = "transform: " + f.Message
+			return ev, f
+		}
+		return ev, plumb.Failuref(plumb.OriginAssertHook, "transform: %w", err)
+	}
+	report := *ev.Report
+	report.FinalOutput = output
+	ev.Report = &report
+	return ev, nil
 }
 
 // green reports whether no verdict failed.

@@ -18,6 +18,7 @@ const (
 	bundleFile  = "bundle.json"
 	suiteFile   = "suite"
 	programFile = "program.json"
+	checksFile  = "checks.json"
 )
 
 // bundleFormat is the version of the directory's format.
@@ -37,6 +38,8 @@ type bundleFacts struct {
 	// code.
 	Hash    string `json:"hash,omitempty"`
 	Program string `json:"program,omitempty"`
+	// Checks is the hash of the file with the files that checks name.
+	Checks string `json:"checks,omitempty"`
 	// Templates are the hashes of the suite's template directories, by their paths; see treeHash.
 	Templates map[string]string `json:"templates,omitempty"`
 }
@@ -66,6 +69,9 @@ func (b *Bundle) write(dir string) error {
 	if err := b.load(); err != nil {
 		return err
 	}
+	if b.checkCode == nil && !b.opened {
+		b.Starts() // reading the cases finds the files that checks name
+	}
 	facts := bundleFacts{
 		Format: bundleFormat, Facts: b.Facts, Content: digest.Bytes(b.data), Origin: b.origin, Dir: b.dir,
 		Templates: map[string]string{},
@@ -82,6 +88,14 @@ func (b *Bundle) write(dir string) error {
 		}
 		facts.Hash, facts.Program = b.hash, digest.Bytes(program)
 		files = append(files, file{programFile, program})
+	}
+	if len(b.checks) > 0 {
+		checks, err := json.Marshal(b.checks)
+		if err != nil {
+			return err
+		}
+		facts.Checks = digest.Bytes(checks)
+		files = append(files, file{checksFile, checks})
 	}
 	for template, hash := range b.templates {
 		if hash == "" {
@@ -133,8 +147,20 @@ func open(dir string) (*Bundle, error) {
 		Facts: facts.Facts, origin: facts.Origin, dir: facts.Dir, opened: true, templates: facts.Templates,
 		hash: facts.Hash,
 	}
-	if b.data, err = readPart(dir, facts.file(), facts.Content); err != nil || facts.Program == "" {
-		return b, err
+	if b.data, err = readPart(dir, facts.file(), facts.Content); err != nil {
+		return nil, err
+	}
+	if facts.Checks != "" {
+		checks, err := readPart(dir, checksFile, facts.Checks)
+		if err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal(checks, &b.checks); err != nil {
+			return nil, fmt.Errorf("%s: %w", checksFile, err)
+		}
+	}
+	if facts.Program == "" {
+		return b, nil
 	}
 	program, err := readPart(dir, programFile, facts.Program)
 	if err != nil {

@@ -25,6 +25,8 @@ type caseReader struct {
 	keep bool
 	// words holds one copy of strings that many cases have, such as tags.
 	words map[string]string
+	// code prepares the code of checks.
+	code *checkCode
 
 	problems doc.Problems
 	summary  Summary
@@ -35,6 +37,7 @@ func caseKeys() []string {
 	return []string{
 		"id", "category", "input", "system", "ideal", "assertion", "assertions", "metadata",
 		"timeout_ms", "expected_fail", "repeat", "max_output_tokens", "max_steps",
+		"min_score", "transform",
 	}
 }
 
@@ -77,6 +80,7 @@ func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 		}
 		c.ExpectedFail = fail.Kind == doc.Bool && fail.Text() == "true"
 	}
+	r.scoring(v, &c)
 	checks := r.checks(v)
 	if r.keep {
 		specs := make([]json.RawMessage, len(checks))
@@ -86,6 +90,7 @@ func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 		}
 		setHashes(&c, digest.CaseContent{
 			Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens, Assertions: specs,
+			MinScore: c.MinScore, Transform: transformOf(v),
 		})
 	}
 	r.summary.add(&c, checks)
@@ -324,11 +329,12 @@ func (r *caseReader) positive(of *doc.Value, name string, limit int64) int64 {
 
 // checks parses the assertion and the assertions of a case; all of them must hold.
 func (r *caseReader) checks(v *doc.Value) []*check.Check {
+	env := r.code.env(v.Get("vars"))
 	ideal, single, list := r.ideal(v.Get("ideal")), v.Get("assertion"), v.Get("assertions")
 	var checks []*check.Check
 	switch {
 	case single != nil:
-		checks = r.appendCheck(checks, single, ideal)
+		checks = r.appendCheck(checks, single, ideal, env)
 	case list == nil:
 		r.add(v.Place, "assertion is missing",
 			`an object such as {"type": "contains"}, or a list of them as assertions`)
@@ -341,18 +347,20 @@ func (r *caseReader) checks(v *doc.Value) []*check.Check {
 		r.add(list.Place, "assertions is an empty list", "")
 	default:
 		for i := range list.List {
-			checks = r.appendCheck(checks, &list.List[i], ideal)
+			checks = r.appendCheck(checks, &list.List[i], ideal, env)
 		}
 	}
 	return checks
 }
 
-func (r *caseReader) appendCheck(checks []*check.Check, spec *doc.Value, ideal check.Ideal) []*check.Check {
+func (r *caseReader) appendCheck(
+	checks []*check.Check, spec *doc.Value, ideal check.Ideal, env check.Env,
+) []*check.Check {
 	if spec.Kind != doc.Map {
 		r.add(spec.Place, "an assertion must be an object, not "+spec.Kind.JSON(), `such as {"type": "contains"}`)
 		return checks
 	}
-	k, problems := check.ParseValue(spec, ideal)
+	k, problems := check.ParseIn(spec, ideal, env)
 	for _, p := range problems {
 		r.problems = append(r.problems, doc.Problem{
 			Pos: spec.Find(p.Pointer, p.Key).In(r.file), Message: p.Message, Hint: p.Hint, Warning: p.Warning,
@@ -435,3 +443,37 @@ func lenientInt(n *doc.Value) (int, bool) {
 
 // isPythonSpace reports whether Python strips r from a text as white space.
 func isPythonSpace(r rune) bool { return unicode.IsSpace(r) || r >= 0x1C && r <= 0x1F }
+
+// scoring reads how the checks are combined, and what they get.
+func (r *caseReader) scoring(v *doc.Value, c *plumb.Case) {
+	if least := v.Get("min_score"); least != nil {
+		n, err := strconv.ParseFloat(least.Text(), 64)
+		if least.Kind != doc.Number || err != nil || n < 0 || n > 1 {
+			r.add(least.Place, "min_score must be a number from 0 to 1, not "+string(least.JSON()), "")
+		} else {
+			c.MinScore = &n
+		}
+	}
+	if code := v.Get("transform"); code != nil {
+		if code.Kind != doc.String || code.Empty() {
+			r.add(code.Place, "transform must be a JavaScript expression, not "+code.Kind.JSON(), `such as "output.trim()"`)
+			return
+		}
+		var err error
+		if c.Transform, err = r.code.transform(code.Text(), v.Get("vars")); err != nil {
+			r.add(code.Place, "transform: "+err.Error(), plumb.Hint(err))
+		}
+	}
+}
+
+// transformOf returns the transform of a case, with the variables that it gets; "" if there is none.
+func transformOf(v *doc.Value) string {
+	code, vars := v.Get("transform"), v.Get("vars")
+	switch {
+	case code == nil:
+		return ""
+	case vars == nil:
+		return code.Text()
+	}
+	return code.Text() + "\n" + string(vars.JSON())
+}

@@ -179,7 +179,7 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 	}
 	var checks []*check.Check
 	for i, spec := range d.Assertions {
-		k, problems := check.Parse(spec, check.Ideal{})
+		k, problems := r.check(spec)
 		for _, p := range problems {
 			r.add(d, fmt.Sprintf("assertions[%d]%s: %s", i, strings.ReplaceAll(p.Pointer, "/", "."), p.Message), p.Hint)
 			r.problems[len(r.problems)-1].Warning = p.Warning
@@ -201,6 +201,15 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 		r.summary.need(r.judge, r.embedder)
 	}
 	return c
+}
+
+// check parses a declarative check of a case in code.
+func (r *codeReader) check(spec json.RawMessage) (*check.Check, []check.Problem) {
+	v, problem := doc.ParseJSON("", spec)
+	if problem != nil {
+		return nil, []check.Problem{{Message: problem.Message, Hint: problem.Hint}}
+	}
+	return check.ParseIn(&v, check.Ideal{}, r.bundle.checkCode.env(nil))
 }
 
 // codeMetadata returns the author's own keys of a case in code, those under metadata included.

@@ -215,7 +215,7 @@ func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yie
 	for range workers {
 		running.Go(func() {
 			r := &lineReader{
-				caseReader: caseReader{file: b.Path, keep: keep}, bundle: b, hashes: hashes,
+				caseReader: caseReader{file: b.Path, keep: keep, code: b.checkCode}, bundle: b, hashes: hashes,
 				json: doc.JSON{File: b.Path, Values: doc.CaseValues, What: "the case", Hint: splitCase},
 			}
 			for c := range work {

@@ -67,6 +67,11 @@ type Bundle struct {
 	program *script.Program
 	broken  doc.Problems
 	code    *codeSuite
+
+	// checks are the files that checks name, by the name in the suite. checkCode runs the code of
+	// checks.
+	checks    map[string]*checkFile
+	checkCode *checkCode
 }
 
 // Facts describe a bundle. Version, Tier, Description and the estimates come from a manifest; without
@@ -95,6 +100,7 @@ func (b *Bundle) Code() bool { return b.program != nil || b.broken != nil }
 // error has the errors of the code that belong to no session, such as a promise that was rejected
 // late; they do not change results.
 func (b *Bundle) Close() error {
+	b.closeChecks()
 	if b.code == nil {
 		return nil
 	}
@@ -257,9 +263,13 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 	}
 	base := filepath.Base(ref)
 	name := strings.TrimSuffix(base, filepath.Ext(base))
+	origin, err := filepath.Abs(full)
+	if err != nil {
+		return nil, fmt.Errorf("find its directory: %w", err)
+	}
 	if o.Stream && !code && !yaml && info.Mode().IsRegular() {
 		b := NewBundle(name, ref, nil)
-		b.file = full
+		b.file, b.origin = full, origin
 		return b, nil
 	}
 	most := int64(doc.SuiteBytes)
@@ -271,12 +281,7 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 		return nil, doc.Cause(err)
 	}
 	b := NewBundle(name, ref, data)
-	if !code && !yaml {
-		return b, nil
-	}
-	if b.origin, err = filepath.Abs(full); err != nil {
-		return nil, fmt.Errorf("find its directory: %w", err)
-	}
+	b.origin = origin
 	if !code {
 		return b, nil
 	}

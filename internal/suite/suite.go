@@ -67,6 +67,7 @@ func (b *Bundle) read(ctx context.Context, h lib.Host, keep bool) parsed {
 			return parsed{problems: doc.Problems{b.problem(err.Error(), "")}}
 		}
 	}
+	b.checksIn(h)
 	switch {
 	case b.Code():
 		return b.codeIn(ctx, h)

@@ -39,7 +39,7 @@ func (b *Bundle) parseYAML(keep bool) (all parsed) {
 			Message: "a suite must be a list of cases, or a mapping with cases, not " + tree.Kind.String(),
 		}}
 	}
-	r := &caseReader{file: b.Path, keep: keep}
+	r := &caseReader{file: b.Path, keep: keep, code: b.checkCode}
 	ids := newIDLines()
 	for i := range cases {
 		v := &cases[i]

@@ -87,12 +87,14 @@ func (w lockedWriter) Write(p []byte) (int, error) {
 }
 
 // Build bundles the file at an absolute path with everything that it imports.
-func Build(file string) (*script.Program, error) {
+func Build(file string) (*script.Program, error) { return build(file, entryName) }
+
+func build(file, preload string) (*script.Program, error) {
 	names := map[string]bool{}
 	for name := range Modules() {
 		names[name] = true
 	}
-	return script.Build(script.BuildOptions{Entry: file, Modules: names, Preload: []string{entryName}})
+	return script.Build(script.BuildOptions{Entry: file, Modules: names, Preload: []string{preload}})
 }
 
 // Start executes a program. The error is what the program threw, or that it did not end in time.

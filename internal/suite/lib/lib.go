@@ -32,5 +32,6 @@ func Modules() map[string]string {
 		"plumb/testing":    testing,
 		"skillgym/testing": testing,
 		entryName:          entryModule,
+		checkName:          checkModule,
 	}
 }
