@@ -100,6 +100,9 @@ func (p *foo) assert(c *fooTest, n node) (check any, weightless bool) {
 	}
 	v := a.convert()
 	if f, err := number.Float64(); isNumber && err == nil && f == 0 {
+		if a.kind == "assert-set" {
+			return a.refuse("an assert-set with weight 0", "remove it, or give it a weight"), false
+		}
 		return nil, !a.failed
 	}
 	o, ok := v.(object)
@@ -556,9 +559,10 @@ const containsJSON = `(() => {
     if (e <= s) continue;
     const text = output.slice(s, e);
     if (/^\{[\w .]*\}$/.test(text)) return true;
-    try { JSON.parse(text); return true } catch { /* not JSON */ }
+    try { JSON.parse(text) } catch { continue }
+    if (!/"(?:[^"\\]|\\.)*[{}](?:[^"\\]|\\.)*"/.test(text)) return true;
   }
-  throw new Error("braces that are not JSON: promptfoo may accept them as YAML");
+  throw new Error("promptfoo may read these braces as YAML, and so accept or refuse them");
 })()`
 
 func (a *assertion) levenshtein() any {
