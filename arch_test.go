@@ -24,6 +24,7 @@ var layers = map[string]int{
 	"schema":                   0,
 	"examples":                 0,
 	"third_party/genai-prices": 0,
+	"third_party/nunjucks":     0,
 	"internal/files":           0,
 	"internal/doc":             1,
 	"internal/proc":            1,

@@ -19,7 +19,7 @@ import (
 // TestExamples loads each example as plumb run does, and lints it as plumb suite lint does.
 func TestExamples(t *testing.T) {
 	configs, err := filepath.Glob("*/plumb.yaml")
-	if err != nil || len(configs) != 3 {
+	if err != nil || len(configs) != 4 {
 		t.Fatalf("configs are %v, %v", configs, err)
 	}
 	for _, file := range configs {

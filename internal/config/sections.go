@@ -13,17 +13,29 @@ type Sections struct {
 	Skills    []string
 }
 
-// ReadSections reads the sections of a suite in YAML, and returns the list of its cases. Relative
-// paths start at dir.
-func ReadSections(file, dir string, v doc.Value) (s Sections, cases []doc.Value, _ doc.Problems) {
+// Content are the keys of a suite in YAML that its cases are made of. A value is nil if its key is missing.
+type Content struct {
+	Cases                   []doc.Value
+	Prompts, Defaults, Data *doc.Value
+}
+
+// ReadSections reads a suite in YAML: its sections, and the values of its cases. Relative paths start at dir.
+func ReadSections(file, dir string, v doc.Value) (s Sections, c Content, _ doc.Problems) {
 	r := &reader{file: file, dir: dir, suite: true}
-	r.object(v, "suite", append(r.sectionFields(&s), field{"cases", func(v value, _ string) {
-		if r.is(v, "cases", doc.List) {
-			cases = v.List
-		}
-	}}))
-	r.missing(v, "suite", "cases", "a list of cases")
-	return s, cases, r.problems
+	keep := func(to **doc.Value) func(v value, _ string) {
+		return func(v value, _ string) { *to = &v }
+	}
+	r.object(v, "suite", append(r.sectionFields(&s),
+		field{"prompts", keep(&c.Prompts)}, field{"defaults", keep(&c.Defaults)}, field{"data", keep(&c.Data)},
+		field{"cases", func(v value, _ string) {
+			if r.is(v, "cases", doc.List) {
+				c.Cases = v.List
+			}
+		}}))
+	if c.Prompts == nil && c.Data == nil {
+		r.missing(v, "suite", "cases", "a list of cases")
+	}
+	return s, c, r.problems
 }
 
 // ReadExports reads the sections of a suite in code from its exports, which are JSON or nil.

@@ -161,13 +161,13 @@ func (s *Settings) Groups() []Group {
 				Help: "run only cases with one of these tags",
 			},
 			{
-				Key: "category", Flag: "category", At: &s.Filter.Categories, Commas: true, Values: Categories(),
+				Key: "category", Flag: "category", At: &s.Filter.Categories, Commas: true, Known: Categories(),
 				Help: "run only cases of these categories",
 			},
 			{
 				Key: "difficulty", Flag: "difficulty", At: &s.Filter.Difficulties, Commas: true,
-				Values: Difficulties(),
-				Help:   "run only cases of these difficulties",
+				Known: Difficulties(),
+				Help:  "run only cases of these difficulties",
 			},
 			{
 				Key: "limit", Flag: "limit", At: &s.Filter.Limit, Min: 1, NoLimit: true,

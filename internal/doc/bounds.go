@@ -25,6 +25,8 @@ const (
 	// value.
 	YAMLBytes  = 32 << 20
 	YAMLValues = 500_000
+	// DataBytes limits a prompt file and a data file of a suite.
+	DataBytes = 64 << 20
 
 	// SourceBytes limits a file that code imports.
 	SourceBytes = 64 << 20

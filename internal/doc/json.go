@@ -254,6 +254,14 @@ func (p *JSON) position(text []byte, line, offset int) plumb.Position {
 	return at.at(min(offset, len(text))).In(p.File)
 }
 
+// InvalidUTF8 returns the problem of a text that is not UTF-8, or nil.
+func InvalidUTF8(file string, text []byte) *Problem {
+	if utf8.Valid(text) {
+		return nil
+	}
+	return new((&JSON{File: file}).invalidUTF8(text, 1))
+}
+
 // Position returns the place of an offset of a text.
 func Position(file string, text []byte, offset int) plumb.Position {
 	return (&JSON{File: file}).position(text, 1, offset)

@@ -98,8 +98,77 @@ func (v *Value) Text() string {
 // Empty reports whether a string has no characters.
 func (v *Value) Empty() bool { return len(v.raw) == 0 || v.json && len(v.raw) == len(`""`) }
 
+// NewString returns a string with a place.
+func NewString(text string, at Place) Value { return Value{Kind: String, Place: at, raw: []byte(text)} }
+
+// NewBool returns a boolean with a place.
+func NewBool(b bool, at Place) Value {
+	return Value{Kind: Bool, Place: at, raw: strconv.AppendBool(nil, b)}
+}
+
+// NewNumber returns a number with a place. ok reports whether the text is one that JSON can represent.
+func NewNumber(text string, at Place) (v Value, ok bool) {
+	v = Value{Kind: Number, Place: at, raw: []byte(strings.TrimSpace(text))}
+	return v, json.Valid(v.raw) && KindOf(v.raw[0]) == Number
+}
+
+// Set sets the value of a key of a mapping. A new key has the place of its value.
+func (v *Value) Set(key string, value Value) {
+	if old := v.Get(key); old != nil {
+		*old = value
+		return
+	}
+	v.Members = append(v.Members, Member{key, value.Place, value})
+}
+
+// Copy returns a deep copy of v, in which [Value.SetText] does not change v.
+func (v *Value) Copy() Value {
+	c := *v
+	if len(v.List) > 0 || len(v.Members) > 0 {
+		c.raw, c.json = nil, false // the text of the parts may change
+	}
+	c.List, c.Members = slices.Clone(v.List), slices.Clone(v.Members)
+	for i := range c.List {
+		c.List[i] = v.List[i].Copy()
+	}
+	for i := range c.Members {
+		c.Members[i].Value = v.Members[i].Value.Copy()
+	}
+	return c
+}
+
+// Shift moves the places in v by a number of lines.
+func (v *Value) Shift(lines int32) {
+	v.Line += lines
+	for i := range v.List {
+		v.List[i].Shift(lines)
+	}
+	for i := range v.Members {
+		v.Members[i].Line += lines
+		v.Members[i].Value.Shift(lines)
+	}
+}
+
+// Strings yields the strings in v, which can be changed, in order.
+func (v *Value) Strings(yield func(*Value) bool) bool {
+	if v.Kind == String && !yield(v) {
+		return false
+	}
+	for i := range v.List {
+		if !v.List[i].Strings(yield) {
+			return false
+		}
+	}
+	for i := range v.Members {
+		if !v.Members[i].Value.Strings(yield) {
+			return false
+		}
+	}
+	return true
+}
+
 // SetText replaces the value by a string. Its place remains.
-func (v *Value) SetText(text string) { v.raw, v.json = []byte(text), false }
+func (v *Value) SetText(text string) { v.Kind, v.raw, v.json = String, []byte(text), false }
 
 // Get returns the value of a key of a mapping, the last one if there are several, or nil.
 func (v *Value) Get(key string) *Value {

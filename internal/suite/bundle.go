@@ -19,6 +19,7 @@ const (
 	suiteFile   = "suite"
 	programFile = "program.json"
 	checksFile  = "checks.json"
+	filesFile   = "files.json"
 )
 
 // bundleFormat is the version of the directory's format.
@@ -40,6 +41,8 @@ type bundleFacts struct {
 	Program string `json:"program,omitempty"`
 	// Checks is the hash of the file with the files that checks name.
 	Checks string `json:"checks,omitempty"`
+	// Files is the hash of the file with the prompt and data files; "" if the suite has none.
+	Files string `json:"files,omitempty"`
 	// Templates are the hashes of the suite's template directories, by their paths; see treeHash.
 	Templates map[string]string `json:"templates,omitempty"`
 }
@@ -96,6 +99,19 @@ func (b *Bundle) write(dir string) error {
 		}
 		facts.Checks = digest.Bytes(checks)
 		files = append(files, file{checksFile, checks})
+	}
+	if isYAML(b.Path) && b.files == nil {
+		if err := b.parseYAML(false).problems.Err(); err != nil {
+			return err
+		}
+	}
+	if b.files != nil && len(b.files.Files) > 0 {
+		included, err := json.Marshal(b.files)
+		if err != nil {
+			return err
+		}
+		facts.Files = digest.Bytes(included)
+		files = append(files, file{filesFile, included})
 	}
 	for template, hash := range b.templates {
 		if hash == "" {
@@ -157,6 +173,16 @@ func open(dir string) (*Bundle, error) {
 		}
 		if err := json.Unmarshal(checks, &b.checks); err != nil {
 			return nil, fmt.Errorf("%s: %w", checksFile, err)
+		}
+	}
+	if facts.Files != "" {
+		text, err := readPart(dir, filesFile, facts.Files)
+		if err != nil {
+			return nil, err
+		}
+		b.files = &included{opened: true, shown: filepath.Dir(b.Path)}
+		if err := json.Unmarshal(text, b.files); err != nil {
+			return nil, fmt.Errorf("%s: %w", filesFile, err)
 		}
 	}
 	if facts.Program == "" {

@@ -1,10 +1,12 @@
 package suite
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +22,11 @@ import (
 
 // caseReader turns values into cases and problems. Each goroutine has its own.
 type caseReader struct {
-	file string
+	sources *sources
+	// literal is set if the texts of the case were written as they are, and are not rendered templates.
+	literal bool
+	// strict is set for a version, whose categories and difficulties are those of the published suites.
+	strict bool
 	// keep is set if the caller needs the cases, and not only their problems.
 	keep bool
 	// words holds one copy of strings that many cases have, such as tags.
@@ -32,12 +38,11 @@ type caseReader struct {
 	summary  Summary
 }
 
-// caseKeys returns the keys that a case may have.
+// caseKeys returns the keys that a case may have after it was expanded. People do not write prompt and item.
 func caseKeys() []string {
 	return []string{
 		"id", "category", "input", "system", "ideal", "assertion", "assertions", "metadata",
-		"timeout_ms", "expected_fail", "repeat", "max_output_tokens", "max_steps",
-		"min_score", "transform",
+		"timeout_ms", "expected_fail", "repeat", "max_output_tokens", "max_steps", "prompt", "item", "min_score", "transform",
 	}
 }
 
@@ -60,15 +65,22 @@ func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 			r.add(m.Place, fmt.Sprintf("unknown key %q", m.Key), caseKeyHint(m.Key))
 		}
 	}
-	c.Source, idAt = v.In(r.file), v.Place
+	c.Source, idAt = r.sources.in(v.Place), v.Place
 	if id := v.Get("id"); id == nil {
 		r.add(v.Place, "id is missing", "")
 	} else {
 		idAt = id.Place
 		c.ID = r.id(id)
 	}
-	c.Category = r.enum(v, "category", config.Categories(), "category is missing")
+	c.Category = r.group(v, "category", config.Categories())
+	if r.strict && v.Get("category") == nil {
+		r.add(v.Place, "category is missing", "one of "+strings.Join(config.Categories(), ", "))
+	}
+	c.PromptName, c.Item = r.text(v, "prompt"), r.text(v, "item")
 	c.Messages = r.messages(v)
+	if r.literal {
+		r.braces(v)
+	}
 	r.metadata(&c, v.Get("metadata"))
 	c.Timeout = time.Duration(r.positive(v, "timeout_ms", math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
 	c.Repeat = int(r.positive(v, "repeat", math.MaxInt32))
@@ -100,7 +112,8 @@ func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 // caseKeyHint returns a hint for an unknown key: the key that it resembles, or the key that has its
 // meaning in other tools.
 func caseKeyHint(name string) string {
-	if near := plumb.Nearest(name, caseKeys()); near != "" {
+	written := slices.DeleteFunc(append(caseKeys(), "vars"), func(k string) bool { return k == "prompt" || k == "item" })
+	if near := plumb.Nearest(name, written); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
 	for _, place := range []struct {
@@ -133,6 +146,29 @@ func (r *caseReader) id(id *doc.Value) string {
 		r.add(id.Place, fmt.Sprintf("id %s %s", doc.QuoteStart([]byte(strconv.Quote(text))), why), hint)
 	}
 	return text
+}
+
+// group returns the value of a key by which results are grouped: any word, or one of the known words in a version.
+func (r *caseReader) group(of *doc.Value, key string, known []string) string {
+	if r.strict {
+		return r.enum(of, key, known, "")
+	}
+	return r.word(r.text(of, key))
+}
+
+// text returns the text of a key, or "".
+func (r *caseReader) text(of *doc.Value, key string) string {
+	v := of.Get(key)
+	switch {
+	case v == nil:
+		return ""
+	case v.Kind != doc.String:
+		r.add(v.Place, key+" must be a string, not "+v.Kind.JSON(), "")
+		return ""
+	case v.Empty():
+		r.add(v.Place, key+" is empty", "leave it out")
+	}
+	return v.Text()
 }
 
 // enum returns the value of a key, which must be one of the known words. If the key is missing and
@@ -198,6 +234,27 @@ func (r *caseReader) messages(v *doc.Value) (messages []plumb.Message) {
 	return messages
 }
 
+// variable matches a variable in a text, as templates write it.
+var variable = regexp.MustCompile(`\{\{-?\s*([A-Za-z_]\w*)[^{}]*\}\}`)
+
+// braces warns of texts that look like templates, but are sent as they are.
+func (r *caseReader) braces(c *doc.Value) {
+	for _, key := range [...]string{"input", "system"} {
+		v := c.Get(key)
+		if v == nil || !bytes.Contains(v.JSON(), []byte("{{")) {
+			continue
+		}
+		v.Strings(func(s *doc.Value) bool {
+			m := variable.FindStringSubmatch(s.Text())
+			if m != nil {
+				r.warn(s.Place, fmt.Sprintf("%s is sent as it is, because the case has no variables", m[0]),
+					fmt.Sprintf(`give the case vars, such as {"%s": "..."}`, m[1]))
+			}
+			return m == nil
+		})
+	}
+}
+
 func (r *caseReader) message(v *doc.Value) (m plumb.Message) {
 	if v.Kind != doc.Map {
 		r.add(v.Place, "a message must be an object with role and content, not "+v.Kind.JSON(), "")
@@ -233,7 +290,7 @@ func (r *caseReader) metadata(c *plumb.Case, v *doc.Value) {
 		r.add(v.Place, "metadata must be an object, not "+v.Kind.JSON(), "")
 		return
 	}
-	c.Difficulty = r.enum(v, "difficulty", config.Difficulties(), "")
+	c.Difficulty = r.group(v, "difficulty", config.Difficulties())
 	if r.keep {
 		c.Metadata = ownMetadata(v, "difficulty", "tokens_est")
 	}
@@ -363,7 +420,7 @@ func (r *caseReader) appendCheck(
 	k, problems := check.ParseIn(spec, ideal, env)
 	for _, p := range problems {
 		r.problems = append(r.problems, doc.Problem{
-			Pos: spec.Find(p.Pointer, p.Key).In(r.file), Message: p.Message, Hint: p.Hint, Warning: p.Warning,
+			Pos: r.sources.in(spec.Find(p.Pointer, p.Key)), Message: p.Message, Hint: p.Hint, Warning: p.Warning,
 		})
 	}
 	if k != nil {
@@ -402,11 +459,11 @@ func (r *caseReader) ideal(n *doc.Value) check.Ideal {
 }
 
 func (r *caseReader) add(at doc.Place, message, hint string) {
-	r.problems = append(r.problems, doc.Problem{Pos: at.In(r.file), Message: message, Hint: hint})
+	r.problems = append(r.problems, doc.Problem{Pos: r.sources.in(at), Message: message, Hint: hint})
 }
 
 func (r *caseReader) warn(at doc.Place, message, hint string) {
-	r.problems = append(r.problems, doc.Problem{Pos: at.In(r.file), Message: message, Hint: hint, Warning: true})
+	r.problems = append(r.problems, doc.Problem{Pos: r.sources.in(at), Message: message, Hint: hint, Warning: true})
 }
 
 // lenientInt reads a token estimate in all the spellings that existing suites use: 40, 40.0, "40",

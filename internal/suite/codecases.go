@@ -9,7 +9,6 @@ import (
 	"math"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -160,14 +159,6 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 	c := d.Case
 	c.Source = r.at.Position(d.Source)
 	c.Timeout = time.Duration(min(d.TimeoutMs, math.MaxInt64/float64(time.Millisecond)) * float64(time.Millisecond))
-	for _, word := range []struct {
-		name, value string
-		known       []string
-	}{{"category", c.Category, config.Categories()}, {"difficulty", c.Difficulty, config.Difficulties()}} {
-		if word.value != "" && !slices.Contains(word.known, word.value) {
-			r.add(d, fmt.Sprintf("unknown %s %q", word.name, word.value), doc.DidYouMean(word.value, word.known))
-		}
-	}
 	// Any file of the bundle can change what an assert function does. So its hash contains the
 	// suite's.
 	content := digest.CaseContent{Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens}

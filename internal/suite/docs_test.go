@@ -60,7 +60,12 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	for _, text := range fenced(t, "../../docs/suites.md", "yaml") {
-		if _, problems := NewBundle("", "suite.yaml", []byte(text)).Validate(); len(problems) > 0 {
+		b := NewBundle("", "suite.yaml", []byte(text))
+		b.files = &included{Files: map[string]string{
+			"prompts/formal.txt": "Please translate this into {{ lang }}: {{ text }}",
+			"cases.csv":          "text,answer\nDog,chien\nCat,chat\n",
+		}}
+		if _, problems := b.Validate(); len(problems) > 0 {
 			t.Errorf("%s\n%v", text, problems)
 		}
 	}

@@ -80,6 +80,10 @@ func safeID(id string) string {
 			b.WriteByte('-')
 		}
 	}
-	safe := strings.Trim(strings.ReplaceAll(b.String(), "..", "."), "._-")
+	safe := b.String()
+	for strings.Contains(safe, "..") {
+		safe = strings.ReplaceAll(safe, "..", ".")
+	}
+	safe = strings.Trim(safe, "._-")
 	return safe[:min(len(safe), maxIDLength)]
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -72,12 +73,12 @@ func (b *Bundle) parseLines(keep bool) (all parsed) {
 		all.cases = make([]plumb.Case, 0, lineEnds(b.data)+1)
 	}
 	hashes := b.hash == "" && len(all.problems) == 0
-	stream, ids := digest.NewStream(), newIDLines()
+	stream, ids := digest.NewStream(), newIDLines(oneSource(b.Path))
 	for c := range b.readAll(chunks, first, keep, hashes) {
 		all.cases = append(all.cases, c.cases...)
 		all.problems = append(all.problems, c.problems...)
 		for _, p := range c.ids {
-			all.problems = append(all.problems, ids.add(b.Path, p.id, p.at)...)
+			all.problems = append(all.problems, ids.add(p.id, p.at)...)
 		}
 		all.summary.merge(&c.summary)
 		stream.Write(&c.block)
@@ -212,10 +213,11 @@ func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yie
 	ordered, work := make(chan *chunk, workers), make(chan *chunk)
 	free := sync.Pool{New: func() any { return &chunk{} }}
 	var running sync.WaitGroup
+	source, engine := oneSource(b.Path), &templates{}
 	for range workers {
 		running.Go(func() {
 			r := &lineReader{
-				caseReader: caseReader{file: b.Path, keep: keep, code: b.checkCode}, bundle: b, hashes: hashes,
+				caseReader: caseReader{sources: source, keep: keep, code: b.checkCode, strict: b.Version != ""}, bundle: b, hashes: hashes, templates: engine,
 				json: doc.JSON{File: b.Path, Values: doc.CaseValues, What: "the case", Hint: splitCase},
 			}
 			for c := range work {
@@ -249,15 +251,17 @@ func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yie
 			free.Put(c)
 		}
 		running.Wait()
+		engine.close()
 	}
 }
 
 // lineReader parses the lines of chunks.
 type lineReader struct {
 	caseReader
-	bundle *Bundle
-	json   doc.JSON
-	hashes bool
+	bundle    *Bundle
+	json      doc.JSON
+	hashes    bool
+	templates *templates
 }
 
 func (r *lineReader) readChunk(c *chunk) {
@@ -281,12 +285,21 @@ func (r *lineReader) readChunk(c *chunk) {
 		if !ok {
 			continue
 		}
-		read, idAt := r.read(&v)
-		if read.ID != "" {
-			c.ids = append(c.ids, idPlace{read.ID, idAt})
+		one := [1]doc.Value{v}
+		values := one[:]
+		if r.literal = v.Get("vars") == nil; !r.literal {
+			x := &expander{sources: r.sources, templates: r.templates}
+			values = x.expand(&v, 0)
+			r.problems = append(r.problems, x.all()...)
 		}
-		if r.keep {
-			c.cases = append(c.cases, read)
+		for i := range values {
+			read, idAt := r.read(&values[i])
+			if read.ID != "" {
+				c.ids = append(c.ids, idPlace{read.ID, idAt})
+			}
+			if r.keep {
+				c.cases = append(c.cases, read)
+			}
 		}
 		r.hashes = r.hashes && r.problems[before:].Err() == nil // a suite with errors has no hash
 		if r.hashes {
@@ -303,7 +316,8 @@ const splitCase = "a case is one question and its checks; split it"
 // idLines finds duplicate ids. It has no pointer for each id, because the garbage collector would
 // follow a million of them in each cycle.
 type idLines struct {
-	seed maphash.Seed
+	sources *sources
+	seed    maphash.Seed
 	// lines has the ids by the hash of the id in lower case, or by the next free number after it if
 	// another id has the same hash.
 	lines map[uint64]idLine
@@ -313,11 +327,13 @@ type idLines struct {
 // idLine is the line of an id, and the range of the id in idLines.text.
 type idLine struct{ line, start, end int32 }
 
-func newIDLines() *idLines { return &idLines{seed: maphash.MakeSeed(), lines: map[uint64]idLine{}} }
+func newIDLines(s *sources) *idLines {
+	return &idLines{sources: s, seed: maphash.MakeSeed(), lines: map[uint64]idLine{}}
+}
 
 // add adds an id. It reports an id that exists already, or that differs from an earlier one only by
 // case and so would name the same directory on some systems.
-func (l *idLines) add(file, id string, at doc.Place) doc.Problems {
+func (l *idLines) add(id string, at doc.Place) doc.Problems {
 	if id == "" {
 		return nil
 	}
@@ -330,15 +346,21 @@ func (l *idLines) add(file, id string, at doc.Place) doc.Problems {
 			l.lines[hash] = idLine{at.Line, int32(start), int32(len(l.text))}
 			return nil
 		}
+		where, pos := "", l.sources.in(at)
+		if other := l.sources.in(doc.Place{Line: first.line}); other.File != pos.File {
+			where = "at " + other.String()
+		} else {
+			where = "on line " + strconv.Itoa(other.Line)
+		}
 		switch earlier := string(l.text[first.start:first.end]); {
 		case earlier == id:
 			return doc.Problems{{
-				Pos: at.In(file), Message: fmt.Sprintf("duplicate id %q, first on line %d", id, first.line),
+				Pos: pos, Message: fmt.Sprintf("duplicate id %q, first %s", id, where),
 			}}
 		case strings.ToLower(earlier) == lower:
 			return doc.Problems{{
-				Pos:     at.In(file),
-				Message: fmt.Sprintf("id %q differs from %q on line %d only by case", id, earlier, first.line),
+				Pos:     pos,
+				Message: fmt.Sprintf("id %q differs from %q %s only by case", id, earlier, where),
 			}}
 		}
 	}

@@ -117,7 +117,9 @@ func Lint(ctx context.Context, suite *plumb.Suite) []Finding {
 				first.ID, first.Source.Line), true)
 		}
 	}
-	l.idForm()
+	if suite.Version != "" {
+		l.idForm()
+	}
 	return l.findings
 }
 

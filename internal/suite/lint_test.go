@@ -104,6 +104,10 @@ func TestLintControls(t *testing.T) {
 func TestLintIDForm(t *testing.T) {
 	lines := line("coding-001", "") + "\n" + strings.ReplaceAll(line("x", ""), `"hi"`, `"ho"`)
 	suite := load(t, strings.ReplaceAll(lines, `"ideal": "x"`, `"ideal": "zebra"`))
+	if got := Lint(t.Context(), suite); len(got) != 0 {
+		t.Errorf("of a file that is not in a version: %v", got)
+	}
+	suite.Version = "v1.0"
 	got := Lint(t.Context(), suite)
 	if len(got) != 1 || got[0].Control != lintIDForm || !got[0].Info || got[0].String() != `a.jsonl:2:1: 1 id is not in the form {category}-{num}, first "x"` {
 		t.Errorf("got %v", got)

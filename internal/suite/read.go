@@ -63,6 +63,9 @@ type Bundle struct {
 	// templates are the hashes of the suite's template directories by path, "" if not computed yet.
 	templates map[string]string
 
+	// files are the prompt and data files of a suite in YAML; nil until it is parsed.
+	files *included
+
 	// program is the bundled code, broken the reasons why bundling failed. code runs the program.
 	program *script.Program
 	broken  doc.Problems

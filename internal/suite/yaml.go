@@ -3,6 +3,7 @@ package suite
 import (
 	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb/digest"
@@ -23,13 +24,13 @@ func (b *Bundle) parseYAML(keep bool) (all parsed) {
 	if problem != nil {
 		return parsed{problems: doc.Problems{*problem}}
 	}
-	var cases []doc.Value
+	var content config.Content
 	switch tree.Kind {
 	case doc.Null:
 	case doc.List:
-		cases = tree.List
+		content.Cases = tree.List
 	case doc.Map:
-		all.Sections, cases, all.problems = config.ReadSections(b.Path, filepath.Dir(b.origin), tree)
+		all.Sections, content, all.problems = config.ReadSections(b.Path, filepath.Dir(b.origin), tree)
 		if len(all.problems) == 0 {
 			all.problems = b.directories(all.Sections)
 		}
@@ -39,21 +40,32 @@ func (b *Bundle) parseYAML(keep bool) (all parsed) {
 			Message: "a suite must be a list of cases, or a mapping with cases, not " + tree.Kind.String(),
 		}}
 	}
-	r := &caseReader{file: b.Path, keep: keep, code: b.checkCode}
-	ids := newIDLines()
+	if b.files == nil {
+		b.files = &included{dir: filepath.Dir(b.origin), shown: filepath.Dir(b.Path), opened: b.opened}
+	}
+	x := &expander{
+		sources: oneSource(b.Path), files: b.files, templates: &templates{}, lines: lineEnds(data) + 1,
+	}
+	defer x.templates.close()
+	cases, literal := x.expandSections(content)
+	all.problems = append(all.problems, x.all()...)
+	r := &caseReader{sources: x.sources, keep: keep, code: b.checkCode, strict: b.Version != ""}
+	ids := newIDLines(x.sources)
 	for i := range cases {
 		v := &cases[i]
 		for _, n := range v.Infinite() {
 			r.add(n.Place, "a number must be finite", "")
 		}
+		r.literal = literal[i]
 		c, idAt := r.read(v)
-		r.problems = append(r.problems, ids.add(b.Path, c.ID, idAt)...)
+		r.problems = append(r.problems, ids.add(c.ID, idAt)...)
 		if keep {
 			all.cases = append(all.cases, c)
 		}
 	}
 	all.summary = r.summary
-	all.problems = append(all.problems, r.problems...).Sorted()
+	// Cases that share a prompt or the defaults have the same problems.
+	all.problems = slices.Compact(append(all.problems, r.problems...).Sorted())
 	if len(cases) == 0 && len(all.problems) == 0 {
 		all.problems = doc.Problems{b.noCases()}
 	}

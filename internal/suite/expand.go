@@ -1,0 +1,524 @@
+package suite
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
+)
+
+// maxCombinations limits the cases that lists of variables make in one file.
+const maxCombinations = 10_000
+
+// expander turns the cases of a suite with prompts, variables, data and defaults into cases without them: one for each
+// case, prompt and combination of variables. It works on the values of documents, so that a rendered case is the same
+// as one that was written by hand.
+type expander struct {
+	sources   *sources
+	files     *included
+	templates *templates
+
+	prompts []prompt
+	// defaults has the keys that every case gets; nil if there are none.
+	defaults *doc.Value
+	// numbered is set if a case without an id is numbered. active is set if all cases are templates.
+	numbered, active bool
+	combinations     int
+	// lines is the number of lines of the last source.
+	lines    int
+	problems doc.Problems
+	// failed are the problems of templates, each once; byText finds them by place and message.
+	failed []*failure
+	byText map[string]*failure
+}
+
+// failure is a problem of a template, with the first case that has it and the number of all.
+type failure struct {
+	problem doc.Problem
+	first   string
+	cases   int
+}
+
+func (x *expander) add(at doc.Place, message, hint string) {
+	x.problems = append(x.problems, doc.Problem{Pos: x.sources.in(at), Message: message, Hint: hint})
+}
+
+// expandSections expands the cases of a suite in YAML, and the rows of its data. literal[i] is set if the texts of
+// cases[i] are as they were written.
+func (x *expander) expandSections(c config.Content) (cases []doc.Value, literal []bool) {
+	x.numbered = c.Prompts != nil || c.Data != nil
+	if c.Defaults != nil {
+		x.readDefaults(c.Defaults)
+	}
+	x.active = x.numbered || x.defaults != nil && x.defaults.Get("vars") != nil
+	if c.Prompts != nil {
+		x.readPrompts(c.Prompts)
+	}
+	all := slices.Clone(c.Cases)
+	if c.Data != nil {
+		all = append(all, x.readData(c.Data)...)
+	}
+	if c.Cases == nil && c.Data == nil && c.Prompts != nil {
+		all = []doc.Value{{Kind: doc.Map, Place: c.Prompts.Place}} // prompts without variables
+	}
+	if len(x.problems) > 0 && c.Prompts != nil && len(x.prompts) == 0 {
+		return nil, nil // each case would lack its input
+	}
+	for i := range all {
+		cases = append(cases, x.expand(&all[i], i+1)...)
+		for len(literal) < len(cases) {
+			literal = append(literal, !x.active && all[i].Get("vars") == nil)
+		}
+	}
+	return cases, literal
+}
+
+// readDefaults checks the keys of the defaults.
+func (x *expander) readDefaults(v *doc.Value) {
+	if v.Kind != doc.Map {
+		x.add(v.Place, "defaults must be a mapping of keys of a case, not "+v.Kind.String(), "")
+		return
+	}
+	x.defaults = &doc.Value{Kind: doc.Map, Place: v.Place}
+	for _, m := range v.Members {
+		switch {
+		case m.Key == "id" || m.Key == "prompts":
+			x.add(m.Place, m.Key+" belongs to a case, not to defaults", "")
+		case !slices.Contains(caseKeys(), m.Key) && m.Key != "vars":
+			x.add(m.Place, fmt.Sprintf("unknown key %q in defaults", m.Key), caseKeyHint(m.Key))
+		default:
+			x.defaults.Members = append(x.defaults.Members, m)
+		}
+	}
+}
+
+// readData returns a case for each row of the data files.
+func (x *expander) readData(v *doc.Value) []doc.Value {
+	list := []doc.Value{*v}
+	if v.Kind == doc.List {
+		list = v.List
+	}
+	if len(list) == 0 {
+		x.add(v.Place, "data is an empty list", "")
+	}
+	var all []doc.Value
+	for i := range list {
+		d := &list[i]
+		if d.Kind != doc.String {
+			x.add(d.Place, "data must be the path of a file, not "+d.Kind.String(), "")
+			continue
+		}
+		names, err := x.files.match(d.Text())
+		if err != nil {
+			x.add(d.Place, err.Error(), plumb.Hint(err))
+		}
+		for _, name := range names {
+			text, ok := x.readFile(d.Place, name)
+			if !ok {
+				continue
+			}
+			found, problems := rows(x.files.in(name), text)
+			x.problems = append(x.problems, problems...)
+			base := x.sources.add(x.files.in(name), x.lines)
+			x.lines = lineEnds([]byte(text)) + 1
+			for i := range found {
+				if found[i].Kind == doc.Map {
+					found[i].Shift(base)
+					all = append(all, x.row(&found[i]))
+				}
+			}
+		}
+	}
+	return all
+}
+
+// row turns a row of data into a case. Its columns are variables, except id and those that begin with two underscores,
+// which have the meaning that they have in promptfoo.
+func (x *expander) row(row *doc.Value) doc.Value {
+	c := doc.Value{Kind: doc.Map, Place: row.Place}
+	vars := doc.Value{Kind: doc.Map, Place: row.Place}
+	metadata, checks := doc.Value{Kind: doc.Map, Place: row.Place}, doc.Value{Kind: doc.List, Place: row.Place}
+	metric := ""
+	set := func(key string, m *doc.Member) {
+		c.Members = append(c.Members, doc.Member{Key: key, Place: m.Place, Value: m.Value})
+	}
+	for i := range row.Members {
+		m := &row.Members[i]
+		name, special := strings.CutPrefix(m.Key, "__")
+		text := m.Value.Text()
+		key, isMetadata := strings.CutPrefix(name, "metadata:")
+		number, isCheck := strings.CutPrefix(name, "expected")
+		switch _, err := strconv.Atoi(number); {
+		case m.Key == "id":
+			if m.Value.Kind == doc.Number {
+				m.Value = doc.NewString(text, m.Value.Place)
+			}
+			if !m.Value.Empty() || m.Value.Kind != doc.String {
+				set("id", m)
+			}
+		case !special:
+			vars.Members = append(vars.Members, *m)
+		case text == "" && m.Value.Kind == doc.String:
+		case isCheck && (number == "" || err == nil):
+			if spec, ok := x.expectation(m); ok {
+				checks.List = append(checks.List, spec)
+			}
+		case name == "prefix" || name == "suffix":
+			set(m.Key, m)
+		case name == "description":
+			metadata.Members = append(metadata.Members, doc.Member{Key: name, Place: m.Place, Value: m.Value})
+		case isMetadata && key != "":
+			metadata.Members = append(metadata.Members, doc.Member{Key: key, Place: m.Place, Value: m.Value})
+		case name == "metric":
+			metric = text
+		case name == "threshold":
+			if at, isNumber := doc.NewNumber(text, m.Value.Place); isNumber {
+				set("min_score", &doc.Member{Place: m.Place, Value: at})
+			} else {
+				x.add(m.Value.Place, fmt.Sprintf("__threshold must be a number from 0 to 1, not %q", text), "")
+			}
+		default:
+			x.add(m.Place, fmt.Sprintf("unknown column %q", m.Key),
+				"known: __expected, __expected1, __prefix, __suffix, __description, __metric, __threshold, __metadata:NAME")
+		}
+	}
+	c.Members = append(c.Members, doc.Member{Key: "vars", Place: row.Place, Value: vars})
+	if len(metadata.Members) > 0 {
+		c.Members = append(c.Members, doc.Member{Key: "metadata", Place: row.Place, Value: metadata})
+	}
+	if len(checks.List) > 0 {
+		if metric != "" {
+			for i := range checks.List {
+				name := doc.Member{Key: "name", Place: row.Place, Value: doc.NewString(metric, row.Place)}
+				checks.List[i].Members = append(checks.List[i].Members, name)
+			}
+		}
+		c.Members = append(c.Members, doc.Member{Key: "assertions", Place: row.Place, Value: checks})
+	}
+	return c
+}
+
+// own are the keys of a case that the expanded cases do not have.
+func own(key string) bool {
+	return key == "vars" || key == "prompts" || key == "__prefix" || key == "__suffix"
+}
+
+// expand returns the cases that a case stands for. number counts the cases of the file from 1.
+func (x *expander) expand(c *doc.Value, number int) []doc.Value {
+	if c.Kind != doc.Map {
+		return []doc.Value{*c} // the reader of cases reports it
+	}
+	merged := x.withDefaults(c)
+	vars := merged.Get("vars")
+	if vars != nil && vars.Kind != doc.Map {
+		x.add(vars.Place, "vars must be a mapping, not "+vars.Kind.String(), "")
+		return nil
+	}
+	if !x.active && vars == nil {
+		if labels := merged.Get("prompts"); labels != nil {
+			x.add(labels.Place, "the suite has no prompts", "")
+		}
+		return []doc.Value{merged}
+	}
+	id, ok := merged.Get("id"), true
+	switch {
+	case id == nil && x.numbered:
+		id = new(doc.NewString("case-"+strconv.Itoa(number), c.Place))
+	case id == nil, id.Kind != doc.String:
+		id = new(doc.NewString("", c.Place))
+		ok = false
+	}
+	prompts := x.promptsOf(&merged)
+	var expanded []doc.Value
+	combinations := x.combine(vars)
+	for k, values := range combinations {
+		item := id.Text()
+		if len(combinations) > 1 {
+			item += "-" + strconv.Itoa(k+1)
+		}
+		text := json.RawMessage(values.AppendJSON(nil))
+		for _, p := range prompts {
+			v := x.one(&merged, p, text, item)
+			full := item
+			if len(x.prompts) > 1 {
+				full += "." + safeID(p.label)
+			}
+			if ok {
+				v.Set("id", doc.NewString(full, id.Place))
+			}
+			if p.label != "" {
+				v.Set("prompt", doc.NewString(p.label, p.at))
+			}
+			if full != item {
+				v.Set("item", doc.NewString(item, id.Place))
+			}
+			expanded = append(expanded, v)
+		}
+	}
+	return expanded
+}
+
+// promptsOf returns the prompts of a case; one without a label if the suite has none.
+func (x *expander) promptsOf(c *doc.Value) []prompt {
+	labels, input := c.Get("prompts"), c.Get("input")
+	if len(x.prompts) == 0 {
+		if labels != nil {
+			x.add(labels.Place, "the suite has no prompts", "")
+		}
+		if input == nil {
+			return []prompt{{}}
+		}
+		return []prompt{{input: *input}}
+	}
+	if input != nil {
+		x.add(input.Place, "a suite with prompts has no input", "remove input, or prompts")
+	}
+	if labels == nil {
+		return x.prompts
+	}
+	list := []doc.Value{*labels}
+	if labels.Kind == doc.List {
+		list = labels.List
+	}
+	var chosen []prompt
+	var known []string
+	for _, p := range x.prompts {
+		known = append(known, p.label)
+		if slices.ContainsFunc(list, func(l doc.Value) bool { return l.Kind == doc.String && l.Text() == p.label }) {
+			chosen = append(chosen, p)
+		}
+	}
+	for _, l := range list {
+		if l.Kind != doc.String || !slices.Contains(known, l.Text()) {
+			x.add(l.Place, fmt.Sprintf("there is no prompt with the label %q", l.Text()), doc.DidYouMean(l.Text(), known))
+		}
+	}
+	if len(list) == 0 {
+		x.add(labels.Place, "prompts is an empty list", "leave it out for all prompts")
+	}
+	return chosen
+}
+
+// combine returns the combinations of the values of the variables that are lists of strings, the last one changing
+// fastest.
+func (x *expander) combine(vars *doc.Value) []doc.Value {
+	if vars == nil {
+		return []doc.Value{{Kind: doc.Map}}
+	}
+	total, lists := 1, []int(nil)
+	for i, m := range vars.Members {
+		many := m.Value.Kind == doc.List && len(m.Value.List) > 0 &&
+			!slices.ContainsFunc(m.Value.List, func(e doc.Value) bool { return e.Kind != doc.String })
+		if !many {
+			continue
+		}
+		lists = append(lists, i)
+		if total *= len(m.Value.List); total > maxCombinations {
+			x.add(m.Place, fmt.Sprintf("the lists of variables make more than %d combinations", maxCombinations),
+				"a list of strings in vars makes a case for each string")
+			return nil
+		}
+	}
+	if total > 1 {
+		if before := x.combinations; before <= maxCombinations && before+total > maxCombinations {
+			x.add(vars.Place, fmt.Sprintf("the lists of variables of this file make more than %d combinations", maxCombinations),
+				"split the file")
+		}
+		if x.combinations += total; x.combinations > maxCombinations {
+			return nil
+		}
+	}
+	all := make([]doc.Value, total)
+	for k := range all {
+		all[k] = *vars
+		all[k].Members = slices.Clone(vars.Members)
+		rest := k
+		for _, i := range slices.Backward(lists) {
+			of := vars.Members[i].Value.List
+			all[k].Members[i].Value = of[rest%len(of)]
+			rest /= len(of)
+		}
+	}
+	return all
+}
+
+// one returns the case of one prompt and one combination of variables, rendered.
+func (x *expander) one(c *doc.Value, p prompt, vars json.RawMessage, item string) doc.Value {
+	v := doc.Value{Kind: doc.Map, Place: c.Place}
+	input := p.input.Copy()
+	x.wrap(&input, c)
+	if p.input.Kind != doc.Null {
+		v.Set("input", input)
+	}
+	for i := range c.Members {
+		m := &c.Members[i]
+		if own(m.Key) || m.Key == "id" || m.Key == "input" {
+			continue
+		}
+		v.Members = append(v.Members, doc.Member{Key: m.Key, Place: m.Place, Value: m.Value.Copy()})
+	}
+	var texts []string
+	var at []*doc.Value
+	for i := range v.Members {
+		switch m := &v.Members[i]; m.Key {
+		case "input", "system", "ideal", "assertion", "assertions":
+			m.Value.Strings(func(s *doc.Value) bool {
+				if text := s.Text(); isTemplate(text) {
+					texts, at = append(texts, text), append(at, s)
+				}
+				return true
+			})
+		}
+	}
+	if len(texts) == 0 {
+		return v
+	}
+	rendered, problem, err := x.templates.render(texts, vars)
+	if err != nil {
+		problem = &templateProblem{Message: err.Error()}
+	}
+	for i, text := range rendered {
+		at[i].SetText(text)
+	}
+	if problem != nil {
+		x.fail(at[len(rendered)].Place, texts[len(rendered)], p, item, problem, vars)
+		for _, s := range at[len(rendered):] {
+			s.SetText("?") // so that no further problem is reported for it
+		}
+	}
+	return v
+}
+
+// wrap puts the prefix and the suffix of a row around the text of a prompt, or of its last message.
+func (x *expander) wrap(input, c *doc.Value) {
+	prefix, suffix := c.Get("__prefix"), c.Get("__suffix")
+	if prefix == nil && suffix == nil {
+		return
+	}
+	if input.Kind == doc.List && len(input.List) > 0 {
+		input = input.List[len(input.List)-1].Get("content")
+	}
+	if input == nil || input.Kind != doc.String {
+		return
+	}
+	text := input.Text()
+	if prefix != nil {
+		text = prefix.Text() + text
+	}
+	if suffix != nil {
+		text += suffix.Text()
+	}
+	input.SetText(text)
+}
+
+// fail records a problem of a template. Cases with the same problem share one message.
+func (x *expander) fail(at doc.Place, text string, p prompt, item string, t *templateProblem, vars json.RawMessage) {
+	problem := doc.Problem{Pos: x.sources.in(at), Message: t.Message, Hint: t.Hint}
+	if t.Line > 0 && (p.file || strings.Contains(text, "\n")) {
+		if p.file {
+			problem.Pos.Line += t.Line - 1
+			problem.Pos.Column = t.Column
+		} else {
+			problem.Message += fmt.Sprintf(" on line %d of the template", t.Line)
+		}
+	}
+	if t.Word != "" {
+		known := t.Known
+		if known == nil {
+			var all map[string]json.RawMessage
+			if json.Unmarshal(vars, &all) == nil {
+				for name := range all {
+					known = append(known, name)
+				}
+				slices.Sort(known)
+			}
+		}
+		problem.Hint = doc.DidYouMean(t.Word, known)
+		switch {
+		case t.Word == "env":
+			problem.Hint = "templates cannot read the environment; set the value in vars"
+		case len(known) == 0:
+			problem.Hint = "the case has no variables"
+		}
+	}
+	if x.byText == nil {
+		x.byText = map[string]*failure{}
+	}
+	key := problem.Pos.String() + problem.Message
+	f := x.byText[key]
+	if f == nil {
+		f = &failure{problem: problem, first: item}
+		x.byText[key], x.failed = f, append(x.failed, f)
+	}
+	f.cases++
+}
+
+// all returns all problems.
+func (x *expander) all() doc.Problems {
+	for _, f := range x.failed {
+		in := "case " + f.first
+		if f.cases > 1 {
+			in += fmt.Sprintf(" and %d more", f.cases-1)
+		}
+		f.problem.Message += ", in " + in
+		x.problems = append(x.problems, f.problem)
+	}
+	x.failed = nil
+	return x.problems
+}
+
+// withDefaults returns a case with the keys of the defaults that it does not have. Variables and metadata are merged by
+// name, and the checks of the defaults come before those of the case.
+func (x *expander) withDefaults(c *doc.Value) doc.Value {
+	merged := doc.Value{Kind: doc.Map, Place: c.Place, Members: slices.Clone(c.Members)}
+	if x.defaults == nil {
+		return merged
+	}
+	for _, m := range x.defaults.Members {
+		has := c.Get(m.Key)
+		switch {
+		case m.Key == "assertion" || m.Key == "assertions":
+		case has == nil:
+			merged.Members = append(merged.Members, m)
+		case (m.Key == "vars" || m.Key == "metadata") && has.Kind == doc.Map && m.Value.Kind == doc.Map:
+			both := doc.Value{Kind: doc.Map, Place: has.Place, Members: slices.Clone(has.Members)}
+			for _, d := range m.Value.Members {
+				if has.Get(d.Key) == nil {
+					both.Members = append(both.Members, d)
+				}
+			}
+			merged.Set(m.Key, both)
+		}
+	}
+	first := checksOf(x.defaults)
+	if len(first) == 0 {
+		return merged
+	}
+	if list := c.Get("assertions"); list != nil && list.Kind != doc.List {
+		return merged // the reader of cases reports it
+	}
+	checks := doc.Value{Kind: doc.List, Place: c.Place, List: append(first, checksOf(c)...)}
+	merged.Members = slices.DeleteFunc(merged.Members, func(m doc.Member) bool { return m.Key == "assertion" })
+	merged.Set("assertions", checks)
+	return merged
+}
+
+// checksOf returns the specs of the checks of a case.
+func checksOf(c *doc.Value) (specs []doc.Value) {
+	if single := c.Get("assertion"); single != nil {
+		specs = append(specs, *single)
+	}
+	switch list := c.Get("assertions"); {
+	case list == nil:
+	case list.Kind == doc.List:
+		specs = append(specs, list.List...)
+	default:
+		specs = append(specs, *list)
+	}
+	return specs
+}
