@@ -431,6 +431,8 @@ func (a *assertion) containsSeveral() any {
 // samePattern matches patterns that mean the same in JavaScript and in RE2.
 var samePattern = regexp.MustCompile(`^(?:[A-Za-z0-9 ,:;'"<>=!@#%&_~-]|\\[dwb.?*+()\[\]{}|^$/\\-]|\[[A-Za-z0-9 _.,:;-]+\]|\((?:\?:)?|[)|*+?^$]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\})*$`)
 
+var modifier = regexp.MustCompile(`\(\?[a-zA-Z-]`)
+
 func (a *assertion) regex() any {
 	pattern, ok := a.literal()
 	if !ok {
@@ -443,6 +445,9 @@ func (a *assertion) regex() any {
 		if _, err := syntax.Parse(pattern, syntax.Perl); err == nil {
 			return a.spec("regex", member{"pattern", literally(pattern)})
 		}
+	}
+	if modifier.MatchString(pattern) {
+		return a.refuse("a modifier such as (?i) in a regular expression, which promptfoo fails", "use [Aa], or icontains")
 	}
 	if why := a.invalidRegExp(pattern); why != "" {
 		return a.refuse("an invalid regular expression, which promptfoo fails, also when negated: "+why, "correct the pattern")

@@ -161,6 +161,7 @@ func csvAssert(text string) (assert object, why string) {
 			return object{{"type", kind}, {"value", code}}, ""
 		}
 	}
+	text = strings.TrimSpace(text)
 	equal := object{{"type", "equals"}, {"value", text}}
 	m := shorthand.FindStringSubmatch(text)
 	if m == nil {
@@ -195,14 +196,7 @@ func csvAssert(text string) (assert object, why string) {
 		}
 		assert.set("value", words)
 	case "levenshtein":
-		if !valued {
-			return equal, ""
-		}
-		assert.set("value", value)
-		if threshold == "" {
-			threshold = "0.75" // as promptfoo has it for the shorthand
-		}
-		assert.set("threshold", number2(threshold))
+		return nil, "levenshtein in the shorthand of CSV"
 	case "is-json", "contains-json":
 		if valued {
 			assert.set("value", value)
