@@ -63,6 +63,9 @@ func TestVerdicts(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			if golden == "" {
+				t.Skip("the archive has no verdicts yet: see goldenFile")
+			}
 			compare(t, server.URL, dir, golden)
 		})
 	}
