@@ -47,6 +47,7 @@ var layers = map[string]int{
 	"internal/drift":           4,
 	"internal/report":          5,
 	"internal/config":          6,
+	"internal/convert":         5,
 	"internal/suite":           7,
 	"internal/job":             8,
 	"internal/cli":             9,

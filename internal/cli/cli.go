@@ -220,11 +220,13 @@ func commands() []command {
 	return []command{
 		{"run", runCommand}, {"plan", planCommand}, {"aa", aaCommand}, {"resume", resumeCommand},
 		{"score", scoreCommand}, {"compare", compareCommand}, {"baseline", baselineCommand},
-		{"report", reportCommand}, {"view", viewCommand}, {"runs", runsCommand}, {"show", showCommand}, {"suite", suiteCommand},
+		{"report", reportCommand}, {"view", viewCommand}, {"runs", runsCommand}, {"show", showCommand},
+		{"suite", suiteCommand},
 		{"validate", validateCommand}, {"list", listCommand}, {"models", modelsCommand},
 		{"drift", driftCommand}, {"judge", judgeCommand}, {"normalize", normalizeCommand},
 		{"explain", explainCommand}, {"gc", gcCommand}, {"exec", execCommand}, {"demo", demoCommand},
-		{"doctor", doctorCommand}, {"init", initCommand}, {"version", versionCommand},
+		{"doctor", doctorCommand}, {"init", initCommand}, {"convert", convertCommand},
+		{"version", versionCommand},
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/convert"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/snapshot"
@@ -172,6 +173,9 @@ func readValue(ctx context.Context, path string, h lib.Host) (value, doc.Problem
 	data, err := doc.Read(path, doc.ConfigBytes)
 	if err != nil {
 		return value{}, nil, fmt.Errorf("read config %s: %w", path, doc.Cause(err))
+	}
+	if name, do, ok := convert.Suggest(path, data); ok {
+		return value{}, nil, plumb.WithHint(fmt.Errorf("read config %s: this is %s", path, name), do)
 	}
 	tree, problem := parse(path, data)
 	if problem != nil {

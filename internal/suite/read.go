@@ -237,6 +237,9 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 		return nil, plumb.WithHint(errors.New("a config file is not a suite"),
 			"plumb finds the config file by its place; another one is given with --config")
 	}
+	if err := foreign(ref, full, info); err != nil {
+		return nil, err
+	}
 	if hint := notASuite(ref); hint != "" {
 		return nil, plumb.WithHint(fmt.Errorf("a %s file is not a suite", filepath.Ext(ref)), hint)
 	}

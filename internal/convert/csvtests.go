@@ -1,0 +1,223 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/plumb-eval/plumb/internal/doc"
+)
+
+// table is a CSV file: its columns, and its rows with their lines.
+type table struct {
+	columns []string
+	rows    [][]string
+	lines   []int
+}
+
+func readTable(name string, data []byte) (*table, error) {
+	r := csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF"))))
+	r.FieldsPerRecord = -1
+	t := &table{}
+	for {
+		row, err := r.Read()
+		if err != nil {
+			if row == nil && err.Error() == "EOF" {
+				break
+			}
+			line := 1
+			if parse, ok := err.(*csv.ParseError); ok { //nolint:errorlint // the reader wraps nothing
+				line = parse.Line
+			}
+			return nil, doc.Problems{{Pos: doc.Place{Line: int32(line), Column: 1}.In(name), Message: "invalid CSV: " + err.Error()}} //nolint:gosec // a line
+		}
+		line, _ := r.FieldPos(0)
+		if t.columns == nil {
+			for _, c := range row {
+				t.columns = append(t.columns, strings.TrimSpace(c))
+			}
+			continue
+		}
+		t.rows, t.lines = append(t.rows, row), append(t.lines, line)
+	}
+	if t.columns == nil {
+		return nil, doc.Problems{{Pos: doc.Place{Line: 1, Column: 1}.In(name), Message: "the file has no columns"}}
+	}
+	return t, nil
+}
+
+// tests reads the rows of a CSV file as tests: each becomes the mapping that it stands for.
+func (p *foo) csvTests(name string, data []byte) error {
+	t, err := readTable(name, data)
+	if err != nil {
+		return err
+	}
+	for i, row := range t.rows {
+		test, why := csvTest(t.columns, row)
+		at := doc.Place{Line: int32(t.lines[i]), Column: 1} //nolint:gosec // a line
+		if why != "" {
+			p.lose(name, at, why, "")
+			p.count++
+			continue
+		}
+		v, problem := doc.ParseJSON(name, []byte(quoteJSON(test)))
+		if problem != nil {
+			return doc.Problems{*problem}
+		}
+		placeAll(&v, at)
+		p.test(node{&source{name: name}, &v}, node{})
+	}
+	return nil
+}
+
+func placeAll(v *doc.Value, at doc.Place) {
+	v.Place = at
+	for i := range v.List {
+		placeAll(&v.List[i], at)
+	}
+	for i := range v.Members {
+		v.Members[i].Place = at
+		placeAll(&v.Members[i].Value, at)
+	}
+}
+
+var shorthand = regexp.MustCompile(`^(not-)?([a-z][a-z-]*)(?:\((-?[0-9.]+)\))?(?::([\s\S]*))?$`)
+
+// csvTest returns the test of a row, or why it cannot be carried over.
+func csvTest(columns, row []string) (test object, why string) {
+	vars, options, meta := object{}, object{}, object{}
+	var asserts []any
+	metric := ""
+	for i, column := range columns {
+		value := ""
+		if i < len(row) {
+			value = row[i]
+		}
+		name, special := strings.CutPrefix(column, "__")
+		number, expected := strings.CutPrefix(name, "expected")
+		key, isMeta := strings.CutPrefix(name, "metadata:")
+		switch _, err := strconv.Atoi(number); {
+		case !special:
+			vars.set(column, value)
+		case expected && (number == "" || err == nil):
+			if strings.TrimSpace(value) == "" {
+				continue
+			}
+			assert, why := csvAssert(value)
+			if why != "" {
+				return nil, why
+			}
+			asserts = append(asserts, assert)
+		case name == "prefix", name == "suffix":
+			options.set(name, value)
+		case name == "description":
+			if value != "" {
+				test.set("description", value)
+			}
+		case name == "metric":
+			metric = value
+		case name == "threshold":
+			if value == "" {
+				continue
+			}
+			if _, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err != nil {
+				return nil, "a __threshold that is no number"
+			}
+			test.set("threshold", number2(value))
+		case isMeta && !strings.HasSuffix(key, "[]"):
+			if value != "" {
+				meta.set(key, value)
+			}
+		default:
+			return nil, "the column " + column + " cannot be carried over"
+		}
+	}
+	if metric != "" {
+		for i, a := range asserts {
+			asserts[i] = a.(object).with("metric", metric)
+		}
+	}
+	test.set("vars", vars)
+	for _, part := range []member{{"options", options}, {"metadata", meta}} {
+		if len(part.value.(object)) > 0 {
+			test.set(part.key, part.value)
+		}
+	}
+	if len(asserts) > 0 {
+		test.set("assert", asserts)
+	}
+	return test, ""
+}
+
+func number2(s string) any { return number(strings.TrimSpace(s)) }
+
+// csvAssert reads an assertion in shorthand: a type with a value, or a text that the output equals.
+func csvAssert(text string) (assert object, why string) {
+	for prefix, kind := range map[string]string{"javascript:": "javascript", "fn:": "javascript", "eval:": "javascript"} {
+		if code, ok := strings.CutPrefix(text, prefix); ok {
+			return object{{"type", kind}, {"value", code}}, ""
+		}
+	}
+	text = strings.TrimSpace(text)
+	equal := object{{"type", "equals"}, {"value", text}}
+	m := shorthand.FindStringSubmatch(text)
+	if m == nil {
+		if strings.HasPrefix(text, "python:") || strings.HasPrefix(text, "file://") || strings.HasPrefix(text, "grade:") ||
+			strings.HasPrefix(text, "llm-rubric") || strings.HasPrefix(text, "similar") {
+			return nil, fmt.Sprintf("the expectation %q cannot be carried over", text)
+		}
+		return equal, ""
+	}
+	kind, threshold, value := m[2], m[3], m[4]
+	assert = object{{"type", m[1] + kind}}
+	valued := strings.Contains(text, ":")
+	switch kind {
+	case "equals", "contains", "icontains", "starts-with", "regex", "word-count":
+		if !valued {
+			return equal, ""
+		}
+		if kind == "equals" {
+			value = strings.TrimSpace(value)
+		}
+		assert.set("value", value)
+	case "contains-any", "contains-all", "icontains-any", "icontains-all":
+		if !valued {
+			return equal, ""
+		}
+		if strings.ContainsAny(value, "\"\n\\") {
+			return nil, "an expectation with quotes in a list with commas"
+		}
+		var words []any
+		for w := range strings.SplitSeq(value, ",") {
+			words = append(words, strings.TrimSpace(w))
+		}
+		assert.set("value", words)
+	case "levenshtein":
+		return nil, "levenshtein in the shorthand of CSV"
+	case "is-json", "contains-json":
+		if valued {
+			assert.set("value", value)
+		}
+	case "latency", "cost":
+		assert.set("threshold", number2(threshold))
+		if threshold == "" {
+			return nil, fmt.Sprintf("the expectation %q cannot be carried over", text)
+		}
+	default:
+		if !valued || !knownKind(kind) {
+			return equal, ""
+		}
+		return nil, fmt.Sprintf("the expectation %q cannot be carried over", text)
+	}
+	return assert, ""
+}
+
+// knownKind reports whether a word is a type of assertion that the shorthand has.
+func knownKind(kind string) bool {
+	return regexp.MustCompile(`^(is|contains|similar|rouge|bleu|gleu|meteor|perplexity|llm|grade|factuality|model|answer|context|classifier|` +
+		`moderation|guardrails|g-eval|python|ruby|webhook|file|latency|cost|finish|trajectory|trace|tool|skill|search|human|pi|` +
+		`select|max|conversation|icontains)`).MatchString(kind)
+}

@@ -1,0 +1,119 @@
+package convert
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/plumb-eval/plumb/internal/doc"
+)
+
+var (
+	contextUse = regexp.MustCompile(`\bcontext\b(\.vars\b)?`)
+	outside    = regexp.MustCompile(`\b(require|import|process|await|async|fetch|Promise|setTimeout|globalThis|Buffer)\b`)
+	statement  = regexp.MustCompile(`^(let|const|var|return|if|for|while|throw|function|switch|try)\b`)
+)
+
+// source returns the JavaScript of a value, as an expression of output. promptfoo takes one line for
+// an expression and several lines for the body of a function.
+func (p *foo) source(c *fooTest, n node, refuse func(message, hint string)) (string, bool) {
+	text, ok := n.js().(string)
+	if !ok || n.kind() != doc.String {
+		refuse("JavaScript that is no text", "")
+		return "", false
+	}
+	if strings.HasPrefix(text, "file://") || strings.HasPrefix(text, "package:") {
+		refuse("JavaScript from a file: "+text, "write it as a js check with file, or as an expression")
+		return "", false
+	}
+	if isTemplate(text) {
+		if text, ok = render(text, c.vars); !ok || isTemplate(text) {
+			refuse("a template in JavaScript that does more than insert texts", "use context.vars")
+			return "", false
+		}
+	}
+	text = strings.TrimSpace(text)
+	if use := outside.FindString(text); use != "" {
+		refuse("JavaScript that uses "+use, "write a check of your own in a suite in code")
+		return "", false
+	}
+	body := strings.Contains(text, "\n")
+	switch {
+	case body && !strings.Contains(text, "return"):
+		refuse("JavaScript of several lines without return, which promptfoo fails", "add return")
+		return "", false
+	case body:
+		text = "(() => {\n" + text + "\n})()"
+	case statement.MatchString(text) || strings.HasPrefix(text, "//") || text == "":
+		refuse("a JavaScript statement on one line, which promptfoo fails", "write an expression")
+		return "", false
+	default:
+		text = strings.TrimSpace(strings.TrimSuffix(text, ";"))
+	}
+	uses := contextUse.FindAllString(text, -1)
+	for _, use := range uses {
+		if use != "context.vars" {
+			refuse("JavaScript that uses more of context than context.vars", "")
+			return "", false
+		}
+	}
+	if len(uses) > 0 {
+		text = "((context) => " + parenthesized(text) + ")({ vars: " + quoteJSON(c.vars) + " })"
+	}
+	return text, true
+}
+
+func parenthesized(text string) string {
+	if strings.HasPrefix(text, "(() =>") {
+		return text
+	}
+	return "(" + text + ")"
+}
+
+// expression reads a transform: an expression whose value is a text.
+func (p *foo) expression(c *fooTest, n node, refuse func(message, hint string)) (string, bool) {
+	source, ok := p.source(c, n, refuse)
+	return source, ok
+}
+
+// javascript converts an assertion in JavaScript.
+func (a *assertion) javascript() any {
+	source, ok := a.source(a.c, a.node.get("value"), func(message, hint string) { a.refuse(message, hint) })
+	if !ok {
+		return nil
+	}
+	least, given := a.threshold()
+	if !strings.Contains(source, "{") && !strings.Contains(source, "JSON.parse") && (!a.c.scored || isComparison(source)) {
+		check := a.spec("js", member{"expr", literally(a.on(source))})
+		if given {
+			check.set("threshold", least)
+		}
+		return check
+	}
+	pass := "r > 0"
+	if given {
+		pass = "r >= " + string(least)
+	}
+	not, score := "", "Number(r.pass)"
+	if a.not {
+		not, score = "!", "Number(!r)"
+	} else {
+		score = "Number(r)"
+	}
+	bounded := "Math.max(0, Math.min(1, r)) || 0"
+	if a.c.scored { // promptfoo does not bound it
+		bounded = "(() => { if (r >= 0 && r <= 1) return r; throw new Error(\"a score must be from 0 to 1\") })()"
+	}
+	expr := "((r) => {\n" +
+		"  if (typeof r === \"boolean\") return { pass: " + not + "r, score: " + score + ", reason: \"\" };\n" +
+		"  if (typeof r === \"number\") return { pass: " + not + "(" + pass + "), score: " + bounded + ", reason: String(r) };\n" +
+		"  if (typeof r?.pass === \"boolean\" && typeof r.score === \"number\" && typeof r.reason === \"string\")\n" +
+		"    return { pass: " + not + "r.pass, score: r.score, reason: r.reason };\n" +
+		"  throw new Error(\"it must be a boolean, a number, or an object with pass, score and reason\");\n" +
+		"})(" + source + ")"
+	return object{{"type", "js"}, {"expr", literally(a.on(expr))}}
+}
+
+var comparison = regexp.MustCompile(`^!?[\w.]+(\((?:"[^"]*"|'[^']*'|/[^/]+/\w*)?\))*(\.\w+(\((?:"[^"]*"|'[^']*')?\))?)*\s*([<>]=?|[!=]==?)\s*[\w.'" ]+$|^!?output\.(includes|startsWith|endsWith)\((?:"[^"]*"|'[^']*')\)$`)
+
+// isComparison reports whether an expression is certainly true or false.
+func isComparison(s string) bool { return comparison.MatchString(s) }

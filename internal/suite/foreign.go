@@ -1,0 +1,35 @@
+package suite
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/convert"
+)
+
+// foreignBytes is how much of a file is read to recognize its format.
+const foreignBytes = 4 << 20
+
+// foreign returns an error for a file in the format of another tool, which says what to do; nil for
+// any other file.
+func foreign(ref, full string, info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return nil // reading a pipe would empty it
+	}
+	file, err := os.Open(full)
+	if err != nil {
+		return nil //nolint:nilerr // the reader of the suite reports it
+	}
+	defer func() { _ = file.Close() }()
+	head, err := io.ReadAll(io.LimitReader(file, foreignBytes))
+	if err != nil {
+		return nil //nolint:nilerr // the same
+	}
+	if name, do, ok := convert.Suggest(ref, head); ok {
+		return plumb.WithHint(fmt.Errorf("this is %s", name), do)
+	}
+	return nil
+}
