@@ -79,7 +79,11 @@ func TypeHint(name string) string {
 		if not && advice == "" {
 			text = "with " + with
 		}
-		return strings.TrimSpace(`did you mean "`+kind+`" `+text) + "? See plumb help checks " + kind
+		question := strings.TrimSpace(`did you mean "`+kind+`" `+text) + "?"
+		if advice == "" {
+			return question
+		}
+		return question + " See plumb help checks " + kind
 	}
 	loadKinds()
 	if kindOf(rest) != nil {

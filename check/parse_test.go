@@ -20,8 +20,8 @@ func TestParseProblems(t *testing.T) {
 		ideal Ideal
 		want  string // one line a problem: pointer[ key][ warning]: message
 	}{
-		{`{"type":"contain"}`, text, `/type: unknown assertion type "contain" (did you mean "contains"? See plumb help checks contains)`},
-		{`{"type":"CONTAINS"}`, text, `/type: unknown assertion type "CONTAINS" (did you mean "contains"? See plumb help checks contains)`},
+		{`{"type":"contain"}`, text, `/type: unknown assertion type "contain" (did you mean "contains"?)`},
+		{`{"type":"CONTAINS"}`, text, `/type: unknown assertion type "CONTAINS" (did you mean "contains"?)`},
 		{`{"type":7}`, text, `/type: type must be a string, not 7`},
 		{`{}`, text, `: an assertion needs "type"`},
 		{`[]`, text, `: an assertion must be an object`},

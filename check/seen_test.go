@@ -157,7 +157,7 @@ func TestSeen(t *testing.T) {
 
 func TestSeenProblems(t *testing.T) {
 	for _, test := range [][2]string{
-		{`{"type":"ran_comand","contains":"x"}`, `unknown assertion type "ran_comand" did you mean "ran_command"? See plumb help checks ran_command`},
+		{`{"type":"ran_comand","contains":"x"}`, `unknown assertion type "ran_comand" did you mean "ran_command"?`},
 		{`{"type":"ran_command","path":"x"}`, `ran_command does not take "path"`},
 		{`{"type":"ran_command","pattern":"("}`, "missing closing"},
 		{`{"type":"ran_command","count":1,"at_least":1}`, `either "count"`},

@@ -258,8 +258,8 @@ func TestDocumentedModules(t *testing.T) {
 		switch {
 		case strings.Contains(f.text, "runners:"):
 			name, args = "plumb.config.ts", []string{"validate"}
-		case strings.Contains(f.text, "Reporter"):
-			name, args = "reporter.ts", []string{"exec", "reporter.ts"}
+		case strings.Contains(f.text, "Reporter"), strings.Contains(f.text, "(output: string"):
+			name, args = "module.ts", []string{"exec", "module.ts"}
 		default:
 			suites++
 		}

@@ -11,7 +11,7 @@ import (
 )
 
 // foreignBytes is how much of a file is read to recognize its format.
-const foreignBytes = 4 << 20
+const foreignBytes = 512 << 10
 
 // foreign returns an error for a file in the format of another tool, which says what to do; nil for
 // any other file.
