@@ -117,7 +117,7 @@ type Group struct {
 	// failed for good.
 	NotAsked int
 	// Executions are the indices in run.Executions of the first of these executions. An execution
-	// whose runner was not called is only among them if no other is.
+	// whose runner was not called is only among them if no other one of the runner is.
 	Executions []int
 }
 
@@ -174,11 +174,18 @@ func (g *Group) add(i, limit int) {
 
 // addError adds an execution that could not be measured.
 func (g *Group) addError(run *plumb.Run, i, limit int) {
-	if run.Executions[i].NotAsked {
+	n := len(run.Info.Runners)
+	same := slices.IndexFunc(g.Executions, func(x int) bool {
+		return x%n == i%n && (run.Executions[i].NotAsked || run.Executions[x].NotAsked)
+	})
+	switch {
+	case run.Executions[i].NotAsked:
 		g.NotAsked++
-		limit = min(limit, 1)
-	} else if g.NotAsked > 0 && g.NotAsked == g.Count {
-		g.Executions = nil
+		if same >= 0 {
+			limit = 0
+		}
+	case same >= 0:
+		g.Executions = slices.Delete(g.Executions, same, same+1)
 	}
 	g.add(i, limit)
 }

@@ -492,16 +492,17 @@ func (s *summary) items(g *analyze.Group) {
 // moreWords returns how many executions of a group are not listed, or "".
 func moreWords(g *analyze.Group) string {
 	more := g.Count - len(g.Executions)
-	asked := g.Count - g.NotAsked - len(g.Executions)
+	notAsked := min(more, g.NotAsked)
 	switch {
 	case more == 0:
 		return ""
-	case g.NotAsked == 0:
+	case notAsked == 0:
 		return count(more) + " more"
-	case asked <= 0:
+	case notAsked == more:
 		return plural(more, "more case") + " not run, because the runner had failed"
 	default:
-		return fmt.Sprintf("%s more, and %s not run, because the runner had failed", count(asked), plural(g.NotAsked, "case"))
+		return fmt.Sprintf("%s more, and %s not run, because the runner had failed", count(more-notAsked),
+			plural(notAsked, "case"))
 	}
 }
 

@@ -43,6 +43,7 @@ type terminal struct {
 	hidden   int
 	totals   plumb.Totals
 	decision *plumb.Decision    // nil if the run has no question
+	broken   map[string]bool    // runners of which a failure was shown
 	told     map[execution]bool // with a question: executions whose excerpt was shown
 	single   bool               // there is only one runner, so names omit it
 	parallel int
@@ -65,7 +66,7 @@ func newTerminal(o Options) *terminal {
 	return &terminal{
 		o: o, t: newTheme(color, o.Unicode), live: o.Terminal && !plain,
 		out:     bufio.NewWriter(o.Out),
-		running: map[execution]time.Time{}, excerpts: map[execution]excerpt{}, prompts: map[execution]string{}, told: map[execution]bool{},
+		running: map[execution]time.Time{}, excerpts: map[execution]excerpt{}, prompts: map[execution]string{}, told: map[execution]bool{}, broken: map[string]bool{},
 		stop: make(chan struct{}),
 	}
 }
@@ -95,6 +96,7 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 		}
 	case plumb.EventSessionFinished:
 		if ev.Failure != nil {
+			r.broken[ev.Runner] = r.broken[ev.Runner] || !ev.Failure.NotAsked
 			r.excerpts[x] = excerptOfFailure(ev.Failure)
 		}
 		if ev.Report != nil && r.shown < excerptLimit {
@@ -110,8 +112,9 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 			r.excerpts[x] = e
 		}
 	case plumb.EventExecutionFinished:
-		if res := ev.Result; res != nil && res.Outcome != plumb.OutcomeSkipped && !res.Status.OK() && !res.NotAsked &&
-			!r.told[x] {
+		if res := ev.Result; res != nil && res.Outcome != plumb.OutcomeSkipped && !res.Status.OK() && !r.told[x] &&
+			!(res.NotAsked && r.broken[ev.Runner]) {
+			r.broken[ev.Runner] = r.broken[ev.Runner] || res.NotAsked
 			r.show(x, res, run)
 			if ev.Decision != nil { // the execution ends again with each repetition
 				r.told[x] = true

@@ -75,7 +75,7 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 	case least != nil && j.Score+slack >= *least:
 		failed = nil
 	case least != nil && failed == nil:
-		failed = &plumb.Verdict{Name: "min_score", Reason: "the score is too low"}
+		failed = &plumb.Verdict{Name: "min_score"}
 	}
 	switch {
 	case failed != nil:
@@ -92,8 +92,14 @@ func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plum
 			}
 		}
 		if least != nil {
-			j.Failure.Message = fmt.Sprintf("the score is %.3f, want at least %g (min_score): %s", j.Score, *least,
-				j.Failure.Message)
+			short := plumb.Verdict{
+				Name: "min_score", Score: j.Score, Reason: fmt.Sprintf("the score is %.3f, want at least %g", j.Score, *least),
+			}
+			if failed.Name != short.Name {
+				short.Reason += ": " + j.Failure.Message
+			}
+			j.Failure.Message = reason(&short)
+			j.Verdicts = slices.Insert(j.Verdicts, 0, short)
 		}
 	case broken != nil:
 		j.Outcome = plumb.OutcomeError
