@@ -131,9 +131,9 @@ type Totals struct {
 	ExpectedFailed, UnexpectedPassed int
 	// Broken counts the executions among Errored that a broken check could not judge: the suite has to
 	// be repaired.
-	Broken int
-	Sessions, Cached                 int
-	InputTokens, OutputTokens        int64
+	Broken                    int
+	Sessions, Cached          int
+	InputTokens, OutputTokens int64
 	// CostUSD is the known part of the cost of the run. It includes JudgeCostUSD, the cost of the
 	// judges. Unpriced counts executions with an unknown cost.
 	CostUSD, JudgeCostUSD float64

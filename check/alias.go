@@ -50,9 +50,11 @@ func aliases() []alias {
 		{"skill_used skill", "used_skill", `with "skill"`},
 		{"not_empty nonempty non_empty", "word_count", `with "min": 1`},
 		{"length max_length min_length", "js", `such as {"type": "js", "expr": "output.length < 100"}`},
-		{"is_html contains_html html is_sql contains_sql sql meteor perplexity perplexity_score moderation guardrails classifier " +
-			"is_valid_openai_function_call is_valid_function_call trace_span_count trace_span_duration trace_error_spans max_score",
-			"", "there is no such check; js and command run your own"},
+		{
+			"is_html contains_html html is_sql contains_sql sql meteor perplexity perplexity_score moderation guardrails classifier " +
+				"is_valid_openai_function_call is_valid_function_call trace_span_count trace_span_duration trace_error_spans max_score",
+			"", "there is no such check; js and command run your own",
+		},
 	}
 }
 

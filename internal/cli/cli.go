@@ -94,7 +94,7 @@ func Main(ctx context.Context, env Env) int {
 	}
 	env.Stderr = &output{Writer: env.Stderr, leave: leave, optional: true}
 	a := &app{Env: env, readerLeft: left}
-	root := a.root() //nolint:contextcheck // commands get theirs from cobra
+	root := a.root()
 	root.SetArgs(env.Args)
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)
@@ -218,14 +218,31 @@ type command struct {
 // commands returns all commands.
 func commands() []command {
 	return []command{
-		{"run", runCommand}, {"plan", planCommand}, {"aa", aaCommand}, {"resume", resumeCommand},
-		{"score", scoreCommand}, {"compare", compareCommand}, {"baseline", baselineCommand},
-		{"report", reportCommand}, {"view", viewCommand}, {"runs", runsCommand}, {"show", showCommand},
+		{"run", runCommand},
+		{"plan", planCommand},
+		{"aa", aaCommand},
+		{"resume", resumeCommand},
+		{"score", scoreCommand},
+		{"compare", compareCommand},
+		{"baseline", baselineCommand},
+		{"report", reportCommand},
+		{"view", viewCommand},
+		{"runs", runsCommand},
+		{"show", showCommand},
 		{"suite", suiteCommand},
-		{"validate", validateCommand}, {"list", listCommand}, {"models", modelsCommand},
-		{"drift", driftCommand}, {"judge", judgeCommand}, {"normalize", normalizeCommand},
-		{"explain", explainCommand}, {"gc", gcCommand}, {"exec", execCommand}, {"demo", demoCommand},
-		{"doctor", doctorCommand}, {"init", initCommand}, {"convert", convertCommand},
+		{"validate", validateCommand},
+		{"list", listCommand},
+		{"models", modelsCommand},
+		{"drift", driftCommand},
+		{"judge", judgeCommand},
+		{"normalize", normalizeCommand},
+		{"explain", explainCommand},
+		{"gc", gcCommand},
+		{"exec", execCommand},
+		{"demo", demoCommand},
+		{"doctor", doctorCommand},
+		{"init", initCommand},
+		{"convert", convertCommand},
 		{"version", versionCommand},
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
+	"slices"
 	"sync"
 
 	"github.com/plumb-eval/plumb"
@@ -348,12 +349,7 @@ func (s *Deciding) confirmed(x *suspect) bool {
 		if len(outcomes) < from+FreshRepetitions {
 			return false
 		}
-		for _, o := range outcomes[from : from+FreshRepetitions] {
-			if o == "" {
-				return false
-			}
-		}
-		return true
+		return !slices.Contains(outcomes[from:from+FreshRepetitions], "")
 	}
 	return has(c.cand, x.cand) && (!NeedsBaseline(&x.result) || has(c.fresh, x.base))
 }

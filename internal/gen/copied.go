@@ -19,6 +19,8 @@ const (
 // copiedEdits are the only changes of the copy. The package compiles the meta-schemas of all drafts
 // when a program starts, which takes more time than all other packages together. The copy does so
 // for its first compiler. The copy can go when a version of the module has no such init.
+//
+//nolint:gochecknoglobals // never changed
 var copiedEdits = map[string][]string{
 	"draft.go": {
 		"func init() {\n\tc := NewCompiler()\n", "func compileMetaSchemas() {\n\tc := newCompiler()\n",

@@ -76,7 +76,7 @@ func (j *Job) reopenCompanion(ctx context.Context, trust Trust) error {
 	if err := run.ReadSpec(path, &s); err != nil {
 		return gone(err)
 	}
-	if err := p.mayStart(path, &s, true, trust); err != nil {
+	if err := p.mayStart(path, &s, true, trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
 		return err
 	}
 	dir, err := run.Open(path)
@@ -103,8 +103,8 @@ func (j *Job) accompany(d *compare.Deciding) {
 		indexes = append(indexes, at[c.Suite.Cases[i].ID])
 	}
 	o := c.options
-	o.Settings.MaxCostUSD, o.Settings.MaxTokens = j.options.MaxCostUSD, j.options.MaxTokens
-	o.Settings.AllowUnmetered, o.Settings.Parallel = j.options.AllowUnmetered, j.options.Parallel
+	o.MaxCostUSD, o.MaxTokens = j.options.MaxCostUSD, j.options.MaxTokens
+	o.AllowUnmetered, o.Parallel = j.options.AllowUnmetered, j.options.Parallel
 	o.Dir, o.Sampler, o.Verify = c.dir, d.Baseline(indexes), nil
 	o.Index = &run.Index{}
 	c.closers = append(c.closers, o.Index.Close)

@@ -44,10 +44,10 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 		}
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	if err := j.recordCompanion(); err != nil {
+	if err := j.recordCompanion(); err != nil { //nolint:contextcheck // templates have a time limit of their own
 		return nil, err
 	}
-	if err := j.setSampler(dir); err != nil {
+	if err := j.setSampler(dir); err != nil { //nolint:contextcheck // results are written after an interruption, too
 		return nil, err
 	}
 	index := &run.Index{}
@@ -136,7 +136,7 @@ func (j *Job) begin(
 		}
 	}()
 	if !resumed {
-		if err := j.record(dir); err != nil {
+		if err := j.record(dir); err != nil { //nolint:contextcheck // templates have a time limit of their own
 			return nil, err
 		}
 		if j.options.Info.Setup == nil {

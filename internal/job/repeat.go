@@ -36,7 +36,7 @@ func Fresh(ctx context.Context, p *Project, ref string, o FreshOptions) (_ *Job,
 	if err != nil {
 		return nil, err
 	}
-	if err := p.mayStart(path, &s, true, o.Trust); err != nil {
+	if err := p.mayStart(path, &s, true, o.Trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
 		return nil, err
 	}
 	state, err := run.Fold(path)
@@ -63,7 +63,7 @@ func Fresh(ctx context.Context, p *Project, ref string, o FreshOptions) (_ *Job,
 	if err != nil {
 		return nil, err
 	}
-	if err := j.checkUnchanged(path, at); err != nil {
+	if err := j.checkUnchanged(path, at); err != nil { //nolint:contextcheck // asking for a version has a time limit of its own
 		j.Close()
 		return nil, err
 	}

@@ -37,7 +37,7 @@ func Resume(ctx context.Context, p *Project, ref string, o ResumeOptions) (_ *Jo
 	if err != nil {
 		return nil, err
 	}
-	if err := p.mayStart(path, &s, true, o.Trust); err != nil {
+	if err := p.mayStart(path, &s, true, o.Trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
 		return nil, err
 	}
 	dir, err := run.Open(path)

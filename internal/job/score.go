@@ -45,7 +45,7 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 		return nil, err
 	}
 	ownSuite := o.Suite == "" && o.Tier == ""
-	if err := p.mayStart(path, &Spec{}, ownSuite, o.Trust); err != nil {
+	if err := p.mayStart(path, &Spec{}, ownSuite, o.Trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
 		return nil, err
 	}
 	earlier, err := run.Fold(path)
@@ -81,7 +81,7 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 	if err != nil {
 		return nil, err
 	}
-	if err := p.mayStart(path, started, false, o.Trust); err != nil {
+	if err := p.mayStart(path, started, false, o.Trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
 		return nil, err
 	}
 	replays, err := replaysOf(path)

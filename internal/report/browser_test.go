@@ -158,9 +158,9 @@ func (b *browser) sees(view string) {
 	b.wait(fmt.Sprintf("document.documentElement.dataset.shown === %q", view))
 }
 
-func (b *browser) size(width, height int64, more ...chromedp.EmulateViewportOption) {
+func (b *browser) size(width, height int64) {
 	b.t.Helper()
-	b.do("size", chromedp.EmulateViewport(width, height, more...))
+	b.do("size", chromedp.EmulateViewport(width, height))
 }
 
 // media emulates "print" or "screen", and features such as "prefers-color-scheme", "dark".

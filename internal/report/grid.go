@@ -207,11 +207,11 @@ func (s *summary) grid(g *grid) {
 			widths = append(widths, w)
 		}
 		line := func(style func(string) string, first string, cell func(i int) string) {
-			text := style(pad(s.t.fit(first, name), name))
+			cells := []string{style(pad(s.t.fit(first, name), name))}
 			for i, w := range widths {
-				text += "  " + padLeft(s.t.fit(cell(from+i), w), w)
+				cells = append(cells, padLeft(s.t.fit(cell(from+i), w), w))
 			}
-			s.line("%s", text)
+			s.line("%s", strings.Join(cells, "  "))
 		}
 		s.line("")
 		line(s.t.dim, "", func(i int) string { return s.t.bold(s.t.fit(g.names[i], head)) })

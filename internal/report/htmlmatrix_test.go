@@ -23,11 +23,26 @@ import (
 // capitals are the questions of matrixLog with their answers.
 func capitals() [][2]string {
 	return [][2]string{
-		{"France", "Paris"}, {"Japan", "Tokyo"}, {"Australia", "Canberra"}, {"Brazil", "Brasília"}, {"Canada", "Ottawa"},
-		{"Turkey", "Ankara"}, {"Switzerland", "Bern"}, {"Morocco", "Rabat"}, {"New Zealand", "Wellington"},
-		{"South Korea", "Seoul"}, {"Kenya", "Nairobi"}, {"Kazakhstan", "Astana"}, {"Vietnam", "Hanoi"}, {"Ecuador", "Quito"},
-		{"Iceland", "Reykjavík"}, {"Pakistan", "Islamabad"}, {"Myanmar", "Naypyidaw"}, {"Nigeria", "Abuja"},
-		{"Portugal", "Lisbon"}, {"Tanzania", "Dodoma"},
+		{"France", "Paris"},
+		{"Japan", "Tokyo"},
+		{"Australia", "Canberra"},
+		{"Brazil", "Brasília"},
+		{"Canada", "Ottawa"},
+		{"Turkey", "Ankara"},
+		{"Switzerland", "Bern"},
+		{"Morocco", "Rabat"},
+		{"New Zealand", "Wellington"},
+		{"South Korea", "Seoul"},
+		{"Kenya", "Nairobi"},
+		{"Kazakhstan", "Astana"},
+		{"Vietnam", "Hanoi"},
+		{"Ecuador", "Quito"},
+		{"Iceland", "Reykjavík"},
+		{"Pakistan", "Islamabad"},
+		{"Myanmar", "Naypyidaw"},
+		{"Nigeria", "Abuja"},
+		{"Portugal", "Lisbon"},
+		{"Tanzania", "Dodoma"},
 	}
 }
 

@@ -113,7 +113,7 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 		}
 	case plumb.EventExecutionFinished:
 		if res := ev.Result; res != nil && res.Outcome != plumb.OutcomeSkipped && !res.Status.OK() && !r.told[x] &&
-			!(res.NotAsked && r.broken[ev.Runner]) {
+			(!res.NotAsked || !r.broken[ev.Runner]) {
 			r.broken[ev.Runner] = r.broken[ev.Runner] || res.NotAsked
 			r.show(x, res, run)
 			if ev.Decision != nil { // the execution ends again with each repetition

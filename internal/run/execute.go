@@ -333,7 +333,7 @@ func (e *engine) obtain(ctx context.Context, t task, number int) (*session, erro
 		defer done()
 	}
 	if f := e.blocked[t.runner].reason(); f != nil {
-		return &session{number: number, failure: f}, nil //nolint:nilerr // the session failed, not the engine
+		return &session{number: number, failure: f}, nil
 	}
 	req := plumb.Request{
 		CaseID: t.c.ID, Messages: t.c.Messages, MaxOutputTokens: t.c.MaxOutputTokens,
@@ -345,7 +345,7 @@ func (e *engine) obtain(ctx context.Context, t task, number int) (*session, erro
 	}
 	if failure != nil {
 		if ctx.Err() != nil {
-			return nil, nil //nolint:nilerr // interrupted: a resumed run repeats the session
+			return nil, nil
 		}
 		return &session{number: number, failure: failure, workspace: ws}, nil
 	}

@@ -10,8 +10,10 @@ import (
 // Cases are selected by the label of their prompt, and by the id of the item with all prompts.
 func TestFilterPrompts(t *testing.T) {
 	s := &plumb.Suite{Name: "s", Cases: []plumb.Case{
-		{ID: "a.short", Item: "a", PromptName: "short"}, {ID: "a.long", Item: "a", PromptName: "long"},
-		{ID: "b.short", Item: "b", PromptName: "short"}, {ID: "c"},
+		{ID: "a.short", Item: "a", PromptName: "short"},
+		{ID: "a.long", Item: "a", PromptName: "long"},
+		{ID: "b.short", Item: "b", PromptName: "short"},
+		{ID: "c"},
 	}}
 	for _, x := range []struct {
 		filter Filter

@@ -121,7 +121,7 @@ func (q *samples) next() (*task, error) {
 		}
 		q.e.leave()
 		if flying == 0 && (other == nil || q.e.blocked[0].reason() != nil) || q.e.stopped() {
-			return nil, nil
+			return nil, nil //nolint:nilerr // the failure of the runner is recorded with its sessions
 		}
 		select {
 		case <-changed:

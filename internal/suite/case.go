@@ -236,8 +236,6 @@ func (r *caseReader) messages(v *doc.Value) (messages []plumb.Message) {
 }
 
 // variable matches a variable in a text, as templates write it.
-//
-//nolint:gochecknoglobals // never changed
 var variable = regexp.MustCompile(`\{\{-?\s*([A-Za-z_]\w*)[^{}]*\}\}`)
 
 // braces warns of texts that look like templates, but are sent as they are.

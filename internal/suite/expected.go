@@ -11,8 +11,6 @@ import (
 
 // shorthand is the form of a cell in a column __expected: not-, a word, a number in parentheses, and
 // after a colon the value.
-//
-//nolint:gochecknoglobals // never changed
 var shorthand = regexp.MustCompile(`^(not-)?([a-z][a-z-]*)(?:\(([0-9.]+)\))?(?::((?s).*))?$`)
 
 // expectation returns the check that a cell of a column __expected stands for, in the words of

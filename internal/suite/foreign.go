@@ -21,12 +21,12 @@ func foreign(ref, full string, info fs.FileInfo) error {
 	}
 	file, err := os.Open(full)
 	if err != nil {
-		return nil //nolint:nilerr // the reader of the suite reports it
+		return nil
 	}
 	defer func() { _ = file.Close() }()
 	head, err := io.ReadAll(io.LimitReader(file, foreignBytes))
 	if err != nil {
-		return nil //nolint:nilerr // the same
+		return nil
 	}
 	if name, do, ok := convert.Suggest(ref, head); ok {
 		return plumb.WithHint(fmt.Errorf("this is %s", name), do)

@@ -349,11 +349,10 @@ func (l *idLines) add(id string, at doc.Place) doc.Problems {
 			l.lines[hash] = idLine{at.Line, int32(start), int32(len(l.text))}
 			return nil
 		}
-		where, pos := "", l.sources.in(at)
-		if other := l.sources.in(doc.Place{Line: first.line}); other.File != pos.File {
+		pos, other := l.sources.in(at), l.sources.in(doc.Place{Line: first.line})
+		where := "on line " + strconv.Itoa(other.Line)
+		if other.File != pos.File {
 			where = "at " + other.String()
-		} else {
-			where = "on line " + strconv.Itoa(other.Line)
 		}
 		switch earlier := string(l.text[first.start:first.end]); {
 		case earlier == id:
