@@ -226,6 +226,7 @@ func commands() []command {
 		{"drift", driftCommand}, {"judge", judgeCommand}, {"normalize", normalizeCommand},
 		{"explain", explainCommand}, {"gc", gcCommand}, {"exec", execCommand}, {"demo", demoCommand},
 		{"doctor", doctorCommand}, {"init", initCommand}, {"convert", convertCommand},
+		{"schema", schemaCommand},
 		{"version", versionCommand},
 	}
 }
