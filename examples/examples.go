@@ -1,5 +1,5 @@
-// Package examples holds the agent suites that plumb demo --agents runs. The other directories are
-// examples to read and copy.
+// Package examples holds the agent suites that plumb demo --agents runs, and the CI jobs that plumb
+// init --ci writes. The other directories are examples to read and copy.
 package examples
 
 import (
@@ -18,3 +18,15 @@ func Agents() fs.FS {
 	}
 	return sub
 }
+
+//go:embed ci/.github/workflows/plumb.yml
+var github []byte
+
+//go:embed ci/gitlab.yml
+var gitlab []byte
+
+// GitHub returns a workflow of GitHub Actions that runs the config of the repository.
+func GitHub() []byte { return github }
+
+// GitLab returns a job of GitLab that runs the config of the repository.
+func GitLab() []byte { return gitlab }

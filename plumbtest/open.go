@@ -18,17 +18,36 @@ import (
 // test if the runner cannot be created.
 func Open(tb testing.TB, cfg plumb.RunnerConfig) plumb.Runner {
 	tb.Helper()
+	r, err := open(tb, cfg)
+	if err != nil {
+		tb.Fatalf("open the runner: %v", err)
+	}
+	return r
+}
+
+// OpenOrSkip is [Open], but skips the test if this machine lacks the key or the program of the
+// runner. An invalid config still ends the test.
+func OpenOrSkip(tb testing.TB, cfg plumb.RunnerConfig) plumb.Runner {
+	tb.Helper()
+	r, err := open(tb, cfg)
+	if _, lacks := errors.AsType[*plumb.Failure](err); lacks {
+		tb.Skipf("open the runner: %v", err)
+	} else if err != nil {
+		tb.Fatalf("open the runner: %v", err)
+	}
+	return r
+}
+
+func open(tb testing.TB, cfg plumb.RunnerConfig) (plumb.Runner, error) {
+	tb.Helper()
 	r, err := runner.New(cfg, runner.Env{
 		Getenv: os.Getenv, Environ: os.Environ, Redact: redactor(cfg),
 		Note: func(n plumb.Note) { tb.Logf("%s: %s", n.Level, n.Text) },
 	})
-	if err != nil {
-		if hint := plumb.Hint(err); hint != "" {
-			err = fmt.Errorf("%w (%s)", err, hint)
-		}
-		tb.Fatalf("open the runner: %v", err)
+	if hint := plumb.Hint(err); err != nil && hint != "" {
+		err = fmt.Errorf("%w (%s)", err, hint)
 	}
-	return r
+	return r, err
 }
 
 // redactor returns a redactor for the secrets of runner configs, and for values of the environment

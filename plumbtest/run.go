@@ -1,6 +1,7 @@
 package plumbtest
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -12,9 +13,6 @@ import (
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 )
-
-// parallel is the number of concurrent sessions of [Run].
-const parallel = 8
 
 // Run runs a suite made in Go as a part of go test: each case on each runner becomes a subtest
 // case/runner. A subtest passes if the execution leaves the suite green, including expected
@@ -29,7 +27,16 @@ const parallel = 8
 // PLUMB_TEST_RUNS names a directory of runs, such as .plumb/runs, the record is kept there, and
 // plumb show, plumb report and plumb explain find it. PLUMB_TEST_REPORT names reports to write, as
 // for plumb run --report: "junit:results.xml,html:report.html".
+//
+// go test repeats the result of a test that passed without running it again, and prints "(cached)".
+// Use go test -count=1 to ask the model each time.
 func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
+	t.Helper()
+	Options{}.Run(t, suite, runners...)
+}
+
+// Run is [Run] with options.
+func (o Options) Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	t.Helper()
 	if err := checkSuite(suite, runners); err != nil {
 		t.Fatalf("run suite: %v", err)
@@ -63,9 +70,11 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
 	}
 	logs := details{}
-	o := run.Options{
+	ro := run.Options{
 		Redact: redactor(),
-		Dir:    dir, Suite: suite, Runners: runners, Settings: run.Settings{Parallel: parallel}, Index: index,
+		Dir:    dir, Suite: suite, Runners: runners, Index: index,
+		Settings: run.Settings{Parallel: cmp.Or(o.Parallel, 8), Repeat: o.Repeat},
+		Judge:    o.Judge, Embedder: o.Embedder,
 		Info: plumb.RunInfo{
 			SuiteName: suite.Name, SuitePath: suite.Path, SuiteVersion: suite.Version, Tier: suite.Tier,
 			SuiteHash: suite.Hash,
@@ -75,21 +84,22 @@ func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 			return reports.add(ev, r)
 		},
 	}
-	if err := workspaces(t, &o); err != nil {
+	if err := workspaces(t, &ro); err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
 	}
 	// The runners are Go values, so their part stays unknown, as does the content of a template.
-	o.Info.Setup = &plumb.Setup{Scoring: plumb.ScoringVersion, TimeoutMs: run.DefaultTimeout.Milliseconds()}
-	if o.Workspaces.Config.TemplateDir != "" {
-		o.Info.Setup.Template = "unknown"
+	ro.Info.Setup = &plumb.Setup{Scoring: plumb.ScoringVersion, TimeoutMs: run.DefaultTimeout.Milliseconds()}
+	if ro.Workspaces.Config.TemplateDir != "" {
+		ro.Info.Setup.Template = "unknown"
 	}
-	state, err := run.Suite(t.Context(), o)
+	state, err := run.Suite(t.Context(), ro)
 	if err := errors.Join(err, reports.close()); err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
 	}
 	for i := range state.Executions {
 		caseID, runnerID := state.At(i)
 		t.Run(caseID+"/"+runnerID, func(t *testing.T) {
+			t.Helper() // go test then names the line of the caller of Run
 			conclude(t, &state.Executions[i], logs[key{caseID, runnerID}])
 		})
 	}

@@ -243,6 +243,7 @@ func commands() []command {
 		{"doctor", doctorCommand},
 		{"init", initCommand},
 		{"convert", convertCommand},
+		{"schema", schemaCommand},
 		{"version", versionCommand},
 	}
 }

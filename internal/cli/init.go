@@ -20,9 +20,10 @@ import (
 	"github.com/plumb-eval/plumb/schema"
 )
 
-// firstSuite is the suite that plumb init creates: three cases that show three kinds of checks.
+// firstSuite is the prompt suite that plumb init creates: two prompts, and three cases that show
+// three kinds of checks.
 //
-//go:embed init/suite.jsonl
+//go:embed init/suite.yaml
 var firstSuite []byte
 
 // written is the result of plumb init. Its keys are documented.
@@ -30,13 +31,16 @@ type written struct {
 	Files  []string `json:"files"`
 	Runner string   `json:"runner"`
 	Suites []string `json:"suites"`
-	Next   string   `json:"next"`
+	// Found is what the folder has of another tool, with its format.
+	Found string `json:"found,omitempty"`
+	Next  string `json:"next"`
 }
 
 // initCmd is plumb init.
 type initCmd struct {
 	*app
 	force, types bool
+	agent, ci    string
 }
 
 func initCommand(a *app) *cobra.Command {
@@ -44,14 +48,23 @@ func initCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Create a starter config and suite in this folder",
-		Long: `Create a plumb.yaml for the suites in this folder and a model that plumb doctor finds. If the folder has no
-suite, also create a suite.jsonl with three cases. Existing files are replaced only with --force.
+		Long: `Look at this folder and at what plumb doctor finds, and create a plumb.yaml, and a suite if there is none:
 
-With --types, create plumb.d.ts, the types for suites in TypeScript, and a tsconfig.json if there is none.`,
+  a SKILL.md, or an AGENTS.md and an agent CLI    a skills.suite.ts for the agent
+  files of promptfoo, skill-creator, skillgym     nothing: the command says how to convert or run them
+  anything else                                   a suite.yaml with prompts and variables, for a model
+
+If something is missing before the suite can run, such as a key, the command says what. Existing files are replaced only
+with --force.
+
+With --ci, also create a CI job, for a config that exists, too. With --types, create plumb.d.ts, the types for suites in
+TypeScript, and a tsconfig.json if there is none.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	cmd.Flags().BoolVar(&c.force, "force", false, "replace existing files")
+	cmd.Flags().StringVar(&c.agent, "agent", "", "create a suite for this `agent`, such as codex or claude-code:opus")
+	cmd.Flags().StringVar(&c.ci, "ci", "", "create the job of a CI `service`: github or gitlab")
 	cmd.Flags().BoolVar(&c.types, "types", false, "create only the types for suites in TypeScript")
 	return cmd
 }
@@ -70,7 +83,13 @@ func (c *initCmd) run(ctx context.Context) error {
 	for _, f := range w.Files {
 		fmt.Fprintf(c.Stdout, "wrote %s\n", f)
 	}
-	fmt.Fprintf(c.Stdout, "suites: %s\nrunner: %s\n\nNext: %s\n", strings.Join(w.Suites, ", "), w.Runner, w.Next)
+	if w.Found != "" {
+		fmt.Fprintf(c.Stdout, "found %s\n", c.clean(w.Found))
+	}
+	if w.Runner != "" {
+		fmt.Fprintf(c.Stdout, "suites: %s\nrunner: %s\n", c.clean(strings.Join(w.Suites, ", ")), w.Runner)
+	}
+	fmt.Fprintf(c.Stdout, "\nNext: %s\n", c.clean(w.Next))
 	return nil
 }
 
@@ -106,39 +125,92 @@ Next: plumb run skills.suite.ts --agent codex:gpt-5.5`)
 	return nil
 }
 
-// create creates the config and the suite.
+// create creates the config, the suite and the CI job, each if it is wanted.
 func (c *initCmd) create(ctx context.Context) (*written, error) {
+	w := &written{Files: []string{}, Suites: []string{}}
+	if err := c.checkFlags(); err != nil {
+		return nil, err
+	}
+	old := c.oldConfig()
+	var err error
+	switch {
+	case c.ci != "" && old != "":
+		w.Next = "commit the files"
+	case old != "" && strings.HasPrefix(old, "skillgym."):
+		w.Found, w.Next = old+": a skillgym config, which Plumb reads as it is", "plumb run SUITE.ts"
+		return w, nil
+	case old != "" && (!c.force || old != "plumb.yaml"):
+		return nil, plumb.WithHint(fmt.Errorf("%s exists already", old),
+			"edit it, or replace it with plumb init --force")
+	default:
+		err = c.createProject(ctx, w)
+	}
+	if err != nil || c.ci == "" || w.Found != "" {
+		return w, err
+	}
+	return w, c.writeJob(ctx, w)
+}
+
+// oldConfig returns the name of a config in the working directory, or "".
+func (c *initCmd) oldConfig() string {
 	for _, name := range config.Names() {
-		if path := c.path(name); exists(path) && (!c.force || name != "plumb.yaml") {
-			return nil, plumb.WithHint(fmt.Errorf("%s exists already", name),
-				"edit it, or replace it with plumb init --force")
+		if exists(c.path(name)) {
+			return name
 		}
 	}
+	return ""
+}
+
+// createProject creates the config and, if there is none, the suite.
+func (c *initCmd) createProject(ctx context.Context, w *written) error {
 	p, err := c.project(&config.Config{Dir: c.Dir}, "")
 	if err != nil {
-		return nil, err
+		return err
 	}
-	w := &written{}
 	if w.Suites, err = c.suitesHere(ctx); err != nil {
-		return nil, err
+		return err
+	}
+	if len(w.Suites) == 0 && c.agent == "" {
+		if w.Found, w.Next = c.foreign(); w.Found != "" {
+			return nil
+		}
+	}
+	found := c.doctor().diagnose(ctx, p)
+	agent, comment, missing := c.chooseAgent(found)
+	name, text := "suite.yaml", firstSuite
+	switch {
+	case len(w.Suites) > 0:
+		if c.agent == "" && (missing || slices.ContainsFunc(w.Suites, func(s string) bool { return !lib.IsCode(s) })) {
+			agent = ""
+		}
+	case agent == "":
+	default:
+		var ok bool
+		if text, ok = c.agentSuite(missing); ok || c.agent != "" {
+			name = "skills.suite.ts"
+		} else {
+			agent, text = "", firstSuite
+		}
 	}
 	if len(w.Suites) == 0 {
-		const name = "suite.jsonl"
-		if path := c.path(name); exists(path) && !c.force {
-			return nil, plumb.WithHint(fmt.Errorf("%s exists already and is not a valid suite", name),
-				"plumb validate "+name)
-		} else if err := c.write(name, firstSuite); err != nil {
-			return nil, err
+		if exists(c.path(name)) && !c.force {
+			return plumb.WithHint(fmt.Errorf("%s exists already and is not a valid suite", name), "plumb validate "+name)
+		} else if err := c.write(name, text); err != nil {
+			return err
 		}
 		w.Suites, w.Files = []string{name}, append(w.Files, name)
 	}
-	model, comment := chooseModel(c.doctor().diagnose(ctx, p))
-	w.Runner, w.Next = model, "plumb run"
+	kind := "agent"
+	if w.Runner = agent; agent == "" {
+		kind = "model"
+		w.Runner, comment = chooseModel(found)
+	}
+	w.Next = "plumb run"
 	if comment != "" {
 		w.Next = comment + ", then: plumb run"
 	}
 	w.Files = append(w.Files, "plumb.yaml")
-	return w, c.write("plumb.yaml", configText(model, comment, w.Suites))
+	return c.write("plumb.yaml", configText(kind, w.Runner, comment, w.Suites))
 }
 
 // write writes a file in the working directory that the user may share.
@@ -153,7 +225,7 @@ func (c *initCmd) write(name string, data []byte) error {
 func (c *initCmd) suitesHere(ctx context.Context) ([]string, error) {
 	var files []string
 	for _, pattern := range []string{
-		"*.jsonl", "*.suite.yaml", "*.suite.yml", "*.suite.ts", "*.suite.mts", "*.suite.js", "*.suite.mjs",
+		"*.jsonl", "suite.yaml", "*.suite.yaml", "*.suite.yml", "*.suite.ts", "*.suite.mts", "*.suite.js", "*.suite.mjs",
 	} {
 		found, err := filepath.Glob(filepath.Join(c.Dir, pattern))
 		if err != nil {
@@ -203,7 +275,8 @@ func chooseModel(found []finding) (model, comment string) {
 	return "openai:gpt-5.4-mini", "set OPENAI_API_KEY, or another model in plumb.yaml (plumb doctor shows what can run)"
 }
 
-func configText(model, comment string, suites []string) []byte {
+// configText returns a config with a runner of the kind "model" or "agent".
+func configText(kind, runner, comment string, suites []string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# yaml-language-server: $schema=%s\n\n", schema.ConfigURL)
 	fmt.Fprintln(&b, "# What to run. A suite is a .jsonl file, a directory with a manifest.toml, "+
@@ -212,11 +285,15 @@ func configText(model, comment string, suites []string) []byte {
 	for _, s := range suites {
 		fmt.Fprintf(&b, "  - %q\n", s)
 	}
-	fmt.Fprintln(&b, "\n# What to run it on: models, or programs that answer prompts.")
+	fmt.Fprintln(&b, "\n# What to run it on: models, agents, or programs that answer prompts.")
 	if comment != "" {
 		fmt.Fprintf(&b, "# To do: %s.\n", comment)
 	}
-	fmt.Fprintf(&b, "runners:\n  main:\n    model: %q\n", model)
+	if name, model, _ := strings.Cut(runner, ":"); kind == "agent" {
+		fmt.Fprintf(&b, "runners:\n  main:\n    agent: {type: %s, model: %q}\n", name, model)
+	} else {
+		fmt.Fprintf(&b, "runners:\n  main:\n    model: %q\n", runner)
+	}
 	fmt.Fprintln(&b, "\n# Each flag of plumb run is a key here, in camelCase.\nrun:\n  repeat: 1")
 	return b.Bytes()
 }

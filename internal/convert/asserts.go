@@ -391,7 +391,8 @@ func (a *assertion) textCheck(kind string, ideal any) object {
 
 func (a *assertion) textCheckRaw(kind string, ideal any) object {
 	insensitive := strings.HasPrefix(a.kind, "i")
-	if a.native() {
+	share := a.c.scored && kind == "contains_all" // its score is a share, and that of promptfoo is 0 or 1
+	if a.native() && !share {
 		o := object{{"type", kind}, {"ideal", ideal}}
 		if insensitive {
 			o.set("case_sensitive", false)
@@ -441,13 +442,13 @@ func (a *assertion) regex() any {
 	if pattern == "" {
 		return a.refuse("regex with an empty pattern is an error in promptfoo", "")
 	}
+	if modifier.MatchString(pattern) {
+		return a.refuse("a modifier such as (?i) in a regular expression, which promptfoo fails", "use [Aa], or icontains")
+	}
 	if samePattern.MatchString(pattern) && a.native() {
 		if _, err := syntax.Parse(pattern, syntax.Perl); err == nil {
 			return a.spec("regex", member{"pattern", literally(pattern)})
 		}
-	}
-	if modifier.MatchString(pattern) {
-		return a.refuse("a modifier such as (?i) in a regular expression, which promptfoo fails", "use [Aa], or icontains")
 	}
 	if why := a.invalidRegExp(pattern); why != "" {
 		return a.refuse("an invalid regular expression, which promptfoo fails, also when negated: "+why, "correct the pattern")
@@ -555,19 +556,26 @@ func asObject(v any) object {
 	return o
 }
 
-// containsJSON is true if the output has a JSON object, and false if it has no pair of braces.
-// promptfoo also accepts most other pairs of braces, because it reads YAML between them.
+// containsJSON counts braces as promptfoo does, also within texts, and closes those that the output
+// leaves open. promptfoo reads YAML between them. An object in JSON or of words is certain, and so are
+// braces or quotes without their partners; the rest is an error, because only a YAML parser can decide it.
 const containsJSON = `(() => {
-  const starts = [...output.matchAll(/\{/g)].map((m) => m.index), ends = [...output.matchAll(/\}/g)].map((m) => m.index + 1);
-  if (!starts.some((s) => ends.some((e) => e > s))) return false;
-  for (const s of starts) for (const e of ends) {
-    if (e <= s) continue;
-    const text = output.slice(s, e);
+  let unsure = false;
+  for (let from = output.indexOf("{"); from >= 0; from = output.indexOf("{", from + 1)) {
+    let depth = 0, to = from;
+    for (; to < output.length; to++) {
+      if (output[to] === "{") depth++;
+      if (output[to] === "}" && --depth === 0) break;
+    }
+    const text = output.slice(from, to + 1) + "}".repeat(depth);
+    if (depth > 0 && output.slice(from + 1).trim() === "") continue;
     if (/^\{[\w .]*\}$/.test(text)) return true;
-    try { JSON.parse(text) } catch { continue }
-    if (!/"(?:[^"\\]|\\.)*[{}](?:[^"\\]|\\.)*"/.test(text)) return true;
+    try { JSON.parse(text); return true } catch {}
+    const bare = text.replace(/"(?:[^"\\]|\\.)*"/g, "");
+    unsure ||= !bare.includes('"') && bare.split("{").length === bare.split("}").length;
   }
-  throw new Error("promptfoo may read these braces as YAML, and so accept or refuse them");
+  if (unsure) throw new Error("promptfoo may read these braces as YAML, and so accept or refuse them");
+  return false;
 })()`
 
 func (a *assertion) levenshtein() any {

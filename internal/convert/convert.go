@@ -86,7 +86,8 @@ type work struct {
 	run      object
 	configs  bool
 	// allRefused is set if no case can be carried over, because of a feature of the whole file.
-	allRefused  bool
+	// unread counts the rows that no case was made of.
+	unread int
 	defaultVars object
 }
 
@@ -142,7 +143,7 @@ func (w *work) result() *Result {
 		}
 		suite = w.suite()
 	}
-	r := &Result{Format: w.format.Name, Suite: suite, Lost: w.lost.Sorted()}
+	r := &Result{Format: w.format.Name, Suite: suite, Lost: w.lost.Sorted(), LeftOut: w.unread}
 	for _, i := range w.cases {
 		if len(i.lost) > 0 {
 			r.LeftOut++

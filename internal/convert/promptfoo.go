@@ -137,7 +137,7 @@ func (p *foo) evaluateOptions(n node) {
 func (p *foo) readTests() {
 	if p.defaults.ok() {
 		for _, m := range members(p.defaults.get("vars")) {
-			p.defaultVars.set(m.Key, node{p.defaults.src, &m.Value}.js())
+			p.defaultVars.set(m.Key, withoutNewline(node{p.defaults.src, &m.Value}.js()))
 		}
 	}
 	tests := p.root.get("tests")
@@ -285,7 +285,11 @@ func (p *foo) test(t, config node) {
 			}
 		}
 	}
-	combos, ok := combinations(vars, p.option(t, config, "disableVarExpansion").js() == true)
+	whole := p.option(t, config, "disableVarExpansion").js() == true
+	if whole && slices.ContainsFunc(vars, func(m member) bool { return isTexts(m.value) }) {
+		refuse(t, "a list of texts that disableVarExpansion keeps whole: Plumb makes a case of each", "join the texts")
+	}
+	combos, ok := combinations(vars, whole)
 	if !ok {
 		refuse(t, "a test with more than 10,000 combinations of variables", "split the test")
 	}
@@ -300,6 +304,19 @@ func (p *foo) test(t, config node) {
 		}
 		p.fill(c, config)
 	}
+}
+
+// withoutNewline removes the line break at the end of a text, as promptfoo does with each variable.
+func withoutNewline(v any) any {
+	switch v := v.(type) {
+	case string:
+		return strings.TrimSuffix(v, "\n")
+	case []any:
+		for i := range v {
+			v[i] = withoutNewline(v[i])
+		}
+	}
+	return v
 }
 
 // variable returns the value of a variable, with the content of the file that it names.
@@ -325,7 +342,7 @@ func (p *foo) variable(n node, refuse func(node, string, string)) any {
 		}
 	}
 	if !ok || !strings.HasPrefix(text, "file://") {
-		return v
+		return withoutNewline(v)
 	}
 	if strings.ContainsAny(text, "*?[{") {
 		refuse(n, "a pattern of files as a variable", "write the values into the test")
@@ -344,16 +361,24 @@ func (p *foo) variable(n node, refuse func(node, string, string)) any {
 	}
 }
 
+// isTexts reports whether promptfoo makes a test of each element of a list.
+func isTexts(v any) bool {
+	list, ok := v.([]any)
+	if !ok || len(list) == 0 {
+		return false
+	}
+	_, ok = list[0].(string)
+	return ok
+}
+
 // combinations returns the combinations of the variables that are lists of texts.
 func combinations(vars object, never bool) ([]object, bool) {
 	const most = 10_000
 	all := []object{nil}
 	for _, m := range vars {
 		values := []any{m.value}
-		if list, ok := m.value.([]any); ok && len(list) > 0 && !never {
-			if _, text := list[0].(string); text {
-				values = list
-			}
+		if list, ok := m.value.([]any); ok && isTexts(m.value) && !never {
+			values = list
 		}
 		if len(all)*len(values) > most {
 			return []object{vars}, false

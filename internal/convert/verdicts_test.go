@@ -42,6 +42,7 @@ func TestVerdicts(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".txtar"), func(t *testing.T) {
+			t.Parallel()
 			archive, err := txtar.ParseFile(file)
 			if err != nil {
 				t.Fatal(err)
@@ -152,7 +153,6 @@ func promptfoo(t *testing.T, program, dir string) string {
 
 var (
 	goldenLine = regexp.MustCompile(`^(\d+) (\d+) ("(?:[^"\\]|\\.)*") (.*)$`)
-	caseID     = regexp.MustCompile(`^test-(\d+)(?:\.(.*))?$`)
 	unsafe     = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
 )
 
@@ -174,9 +174,9 @@ func compare(t *testing.T, url, dir, golden string) {
 	}
 	got := map[string]string{}
 	if result.Suite != nil {
-		got = run(t, url, dir, result.Suite)
+		got = run(t, url, result.Suite)
 	}
-	left := result.LeftOut
+	missing := map[string]bool{} // tests that the suite does not have
 	rows := 0
 	for line := range strings.Lines(golden) {
 		m := goldenLine.FindStringSubmatch(strings.TrimSpace(line))
@@ -200,26 +200,31 @@ func compare(t *testing.T, url, dir, golden string) {
 		}
 		want, threw := strings.CutSuffix(m[4], ", the check threw")
 		switch {
-		case !ok && left == 0 && len(result.Lost.Errors()) == 0:
+		case !ok && len(result.Lost.Errors()) == 0:
 			t.Errorf("row %s: the converted suite does not have it", strings.TrimSpace(line))
 		case ok && outcome != want && (!threw || outcome != "error"):
 			t.Errorf("row %s: plumb says %s", strings.TrimSpace(line), outcome)
 		}
 		if ok {
 			rows++
+		} else {
+			missing[number] = true
 		}
+	}
+	if result.Cases > 0 && len(missing) > result.LeftOut {
+		t.Errorf("%d tests are missing, and %d were left out", len(missing), result.LeftOut)
 	}
 	if rows == 0 && result.Cases > 0 {
 		t.Errorf("no row was compared")
 	}
-	t.Logf("%d rows, %d compared, %d tests left out", strings.Count(golden, "\n"), rows, left)
+	t.Logf("%d rows, %d compared, %d tests left out", strings.Count(golden, "\n"), rows, result.LeftOut)
 	if t.Failed() {
 		t.Logf("suite:\n%s\nlost:\n%v", result.Suite, result.Lost)
 	}
 }
 
 // run runs a suite and returns the outcomes of its cases.
-func run(t *testing.T, url, dir string, suite []byte) map[string]string {
+func run(t *testing.T, url string, suite []byte) map[string]string {
 	t.Helper()
 	work := t.TempDir()
 	config := fmt.Sprintf(`suites: [suite.yaml]

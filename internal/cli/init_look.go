@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/convert"
+	"github.com/plumb-eval/plumb/internal/doc"
+)
+
+// skillSuite is a suite for skills, with SKILLS and CASES in place of its lists.
+//
+//go:embed init/skill.ts
+var skillSuite string
+
+// instructionSuite is a suite for the instructions of a folder.
+//
+//go:embed init/instructions.ts
+var instructionSuite []byte
+
+// foreign finds a file of another tool. It returns the file with its format, and what to do with
+// it, or two empty strings.
+func (c *initCmd) foreign() (found, do string) {
+	for _, pattern := range []string{"promptfooconfig.*", "evals.json", "evals/evals.json", "skills/*/evals/evals.json"} {
+		files, _ := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(pattern))) //nolint:errcheck // a valid pattern
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				continue
+			}
+			name := filepath.ToSlash(c.shown(file))
+			if format, _, ok := convert.Suggest(name, data); ok {
+				return name + ": " + format, "plumb convert " + name
+			}
+		}
+	}
+	return "", ""
+}
+
+// chooseAgent chooses the agent of the flag, or the first one on the PATH, and otherwise the first
+// one that Plumb knows. The comment says what has to be done before it can run; missing means that it
+// is not on the PATH.
+func (c *initCmd) chooseAgent(found []finding) (runner, comment string, missing bool) {
+	name, model, _ := strings.Cut(c.agent, ":")
+	i := slices.IndexFunc(found, func(f finding) bool {
+		return f.Kind == "agent" && (f.Name == name || name == "" && f.OK)
+	})
+	if i < 0 {
+		name = "claude-code"
+		i = slices.IndexFunc(found, func(f finding) bool { return f.Kind == "agent" && f.Name == name })
+	}
+	f := found[i]
+	if model == "" {
+		model = usualAgentModel(f.Name)
+	}
+	var todo []string
+	if model == "MODEL" {
+		todo = append(todo, "set a model of "+f.Name+" in plumb.yaml")
+	}
+	if !f.OK {
+		todo = append(todo, "install an agent, such as "+f.Name+" ("+f.Fix+")")
+	}
+	return f.Name + ":" + model, strings.Join(todo, "; "), !f.OK
+}
+
+// usualAgentModel returns a model of an agent to start with, or MODEL.
+func usualAgentModel(name string) string {
+	switch name {
+	case "claude-code":
+		return "sonnet"
+	case "codex":
+		return "gpt-5.5"
+	case "gemini":
+		return "gemini-3-pro"
+	default:
+		return "MODEL"
+	}
+}
+
+// agentSuite returns a suite for the skills of the folder, or else for its instructions. It is not
+// ok if there are neither, or only instructions and no agent.
+func (c *initCmd) agentSuite(missing bool) (text []byte, ok bool) {
+	skills := c.skillsHere()
+	if len(skills) == 0 {
+		for _, name := range []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"} {
+			ok = ok || !missing && exists(c.path(name))
+		}
+		return instructionSuite, ok
+	}
+	var dirs, cases strings.Builder
+	ids := map[string]bool{}
+	for i, s := range skills {
+		if i > 0 {
+			dirs.WriteString(", ")
+		}
+		fmt.Fprintf(&dirs, "%q", s.dir)
+		id := "uses-" + s.name
+		for n := 2; ids[id]; n++ {
+			id = fmt.Sprintf("uses-%s-%d", s.name, n)
+		}
+		ids[id] = true
+		fmt.Fprintf(&cases, `
+  {
+    id: %q,
+    // Replace the prompt with a task that needs the skill and does not name it, as your users would ask.
+    prompt: %q,
+    maxSteps: 20,
+    assert(report) {
+      assert.skills.has(report, %q);
+      // Check the result, too, such as assert.commands.succeeded(report, "npm test").
+      assert.output.notEmpty(report);
+    },
+  },`, id, "Do a small example of this task: "+s.description, s.name)
+	}
+	return []byte(strings.NewReplacer("SKILLS", dirs.String(), "CASES", cases.String()+"\n").Replace(skillSuite)), true
+}
+
+// skill is a skill in the folder: its directory relative to the folder, and what its SKILL.md says.
+type skill struct{ dir, name, description string }
+
+// skillsHere finds the skills of the folder, each once.
+func (c *initCmd) skillsHere() (found []skill) {
+	patterns := []string{"SKILL.md", "skills/*/SKILL.md"}
+	for _, spec := range agent.All() {
+		for _, dir := range spec.SkillDirs {
+			patterns = append(patterns, path.Join(dir, "*", "SKILL.md"))
+		}
+	}
+	for _, pattern := range patterns {
+		files, _ := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(pattern))) //nolint:errcheck // a valid pattern
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				continue
+			}
+			dir, err := filepath.Rel(c.Dir, filepath.Dir(file))
+			if err != nil {
+				continue
+			}
+			s := readSkill(data)
+			s.dir = strings.TrimSuffix("./"+filepath.ToSlash(dir), "/.")
+			if s.name == "" {
+				s.name = filepath.Base(filepath.Dir(file))
+			}
+			if !slices.ContainsFunc(found, func(o skill) bool { return o.name == s.name }) {
+				found = append(found, s)
+			}
+		}
+	}
+	return found
+}
+
+// readSkill reads the name and the description at the top of a SKILL.md.
+func readSkill(data []byte) skill {
+	s := skill{description: "describe the task here"}
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	front, ok := bytes.CutPrefix(data, []byte("---\n"))
+	front, _, closed := bytes.Cut(front, []byte("\n---"))
+	if !ok || !closed {
+		return s
+	}
+	v, problem := doc.ParseYAML("SKILL.md", front, 1000)
+	if problem != nil {
+		return s
+	}
+	if name := v.Get("name"); name != nil && name.Kind == doc.String {
+		s.name = name.Text()
+	}
+	if text := v.Get("description"); text != nil && text.Kind == doc.String && text.Text() != "" {
+		s.description = strings.Join(strings.Fields(text.Text()), " ")
+	}
+	return s
+}
+
+// checkFlags checks --agent and --ci.
+func (c *initCmd) checkFlags() error {
+	if name, _, _ := strings.Cut(c.agent, ":"); c.agent != "" {
+		var known []string
+		for _, spec := range agent.All() {
+			known = append(known, spec.Name)
+		}
+		if !slices.Contains(known, name) {
+			return unknownValue("--agent", name, known)
+		}
+	}
+	if known := []string{"github", "gitlab"}; c.ci != "" && !slices.Contains(known, c.ci) {
+		return unknownValue("--ci", c.ci, known)
+	}
+	return nil
+}
+
+// unknownValue returns the error for a value of a flag that is not one of the known ones.
+func unknownValue(flag, value string, known []string) error {
+	hint := "known are " + strings.Join(known, ", ")
+	if near := plumb.Nearest(value, known); near != "" {
+		hint = "did you mean " + near + "? " + hint
+	}
+	return plumb.WithHint(fmt.Errorf("%s: unknown value %q", flag, value), hint)
+}
