@@ -87,7 +87,7 @@ type work struct {
 	configs  bool
 	// allRefused is set if no case can be carried over, because of a feature of the whole file.
 	// unread counts the rows that no case was made of.
-	unread int
+	unread      int
 	defaultVars object
 }
 

@@ -439,7 +439,7 @@ func fillDefaults(r *plumb.SessionReport, req plumb.Request, began, ended time.T
 	if r.DurationMs == 0 {
 		r.DurationMs = r.EndedAt.Sub(*r.StartedAt).Milliseconds()
 	}
-	r.DurationMs = max(r.DurationMs, r.LatencyMs) // they are rounded in different ways
+	r.DurationMs = max(r.DurationMs, r.LatencyMs)        // they are rounded in different ways
 	if r.CostUSD != nil && validCost(r.CostUSD) == nil { // JSON cannot hold NaN and infinity
 		r.Notes = append(r.Notes, fmt.Sprintf("the reported cost of %g is invalid and was left out", *r.CostUSD))
 		r.CostUSD = nil
