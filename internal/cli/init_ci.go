@@ -50,10 +50,11 @@ func (c *initCmd) writeJob(ctx context.Context, w *written) error {
 		name, text = ".github/workflows/plumb.yml", string(examples.GitHub())
 		install, prefix, where = "      "+strings.Replace(install[4:], "- ", "- run: ", 1), "      - run: ", "the secrets of the repository"
 		const key = "          OPENAI_API_KEY: ${{ secrets.OPENAI_API_KEY }}\n"
-		lines := ""
+		var env []string
 		for _, k := range keys {
-			lines += strings.ReplaceAll(key, "OPENAI_API_KEY", k)
+			env = append(env, strings.ReplaceAll(key, "OPENAI_API_KEY", k))
 		}
+		lines := strings.Join(env, "")
 		if lines == "" {
 			text = strings.Replace(text, "        env:\n"+key, "", 1)
 		}

@@ -30,7 +30,7 @@ var instructionSuite []byte
 // it, or two empty strings.
 func (c *initCmd) foreign() (found, do string) {
 	for _, pattern := range []string{"promptfooconfig.*", "evals.json", "evals/evals.json", "skills/*/evals/evals.json"} {
-		files, _ := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(pattern))) //nolint:errcheck // a valid pattern
+		files, _ := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(pattern)))
 		for _, file := range files {
 			data, err := os.ReadFile(file)
 			if err != nil {
@@ -135,7 +135,7 @@ func (c *initCmd) skillsHere() (found []skill) {
 		}
 	}
 	for _, pattern := range patterns {
-		files, _ := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(pattern))) //nolint:errcheck // a valid pattern
+		files, _ := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(pattern)))
 		for _, file := range files {
 			data, err := os.ReadFile(file)
 			if err != nil {

@@ -35,7 +35,7 @@ func (p *foo) asserts(c *fooTest, levels []node) {
 			}
 		}
 		if i == 0 {
-			c.item.defaults = len(c.checks)
+			c.defaults = len(c.checks)
 		}
 	}
 	if len(c.checks) > 0 {
@@ -298,14 +298,18 @@ func (a *assertion) convert() any {
 func instead(kind string) string {
 	for hint, kinds := range map[string][]string{
 		"a js check, or llm_judge": {"python", "ruby", "webhook"},
-		"llm_judge": {"factuality", "model-graded-factuality", "answer-relevance", "context-recall", "context-relevance",
-			"context-faithfulness", "g-eval", "model-graded-closedqa", "conversation-relevance", "moderation", "classifier", "pi"},
+		"llm_judge": {
+			"factuality", "model-graded-factuality", "answer-relevance", "context-recall", "context-relevance",
+			"context-faithfulness", "g-eval", "model-graded-closedqa", "conversation-relevance", "moderation", "classifier", "pi",
+		},
 		"the check refusal finds refusals by its own list":                                       {"is-refusal"},
 		"the checks rouge and bleu, or levenshtein; their scores differ from those of promptfoo": {"rouge-n", "bleu", "gleu", "meteor"},
 		"is_xml, or a regex": {"is-xml", "contains-xml", "is-html", "contains-html"},
 		"a js check":         {"is-sql", "contains-sql"},
-		"the checks of what an agent did, such as called_tool": {"is-valid-function-call", "is-valid-openai-function-call",
-			"is-valid-openai-tools-call", "tool-call-f1", "skill-used"},
+		"the checks of what an agent did, such as called_tool": {
+			"is-valid-function-call", "is-valid-openai-function-call",
+			"is-valid-openai-tools-call", "tool-call-f1", "skill-used",
+		},
 		"plumb compare compares runs": {"select-best", "max-score"},
 	} {
 		if slices.Contains(kinds, kind) {
@@ -380,7 +384,7 @@ func (a *assertion) textCheck(kind string, ideal any) object {
 	if list, ok := ideal.([]any); ok {
 		raw := make([]any, len(list))
 		for i, e := range list {
-			raw[i] = literally(e.(string))
+			raw[i] = literally(asText(e))
 		}
 		ideal = raw
 	} else if text, ok := ideal.(string); ok {
@@ -549,6 +553,12 @@ func strictSchema(schema any) string {
 		}
 	}
 	return ""
+}
+
+// asText returns v if it is a text, and "" otherwise.
+func asText(v any) string {
+	s, _ := v.(string)
+	return s
 }
 
 func asObject(v any) object {

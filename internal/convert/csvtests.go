@@ -138,12 +138,12 @@ func csvTest(columns, row []string) (test object, why string) {
 	}
 	if metric != "" {
 		for i, a := range asserts {
-			asserts[i] = a.(object).with("metric", metric)
+			asserts[i] = asObject(a).with("metric", metric)
 		}
 	}
 	test.set("vars", vars)
 	for _, part := range []member{{"options", options}, {"metadata", meta}} {
-		if len(part.value.(object)) > 0 {
+		if len(asObject(part.value)) > 0 {
 			test.set(part.key, part.value)
 		}
 	}

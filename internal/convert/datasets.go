@@ -51,7 +51,7 @@ func (w *work) add(n node, id string, number int) *item {
 
 // input sets the input of a case: a text or messages.
 func (w *work) input(i *item, n node) {
-	switch n.kind() {
+	switch n.kind() { //nolint:exhaustive // the others are refused below
 	case doc.String:
 		i.keys.set("input", n.Text())
 		return
@@ -109,8 +109,10 @@ func openaiEvals(w *work, data []byte) error {
 	if err != nil {
 		return err
 	}
-	w.comment = []string{"Converted from " + filepath.Base(w.file) + " by plumb convert.",
-		"An answer must start with the ideal, as the eval class Match has it. For Includes, use contains_any."}
+	w.comment = []string{
+		"Converted from " + filepath.Base(w.file) + " by plumb convert.",
+		"An answer must start with the ideal, as the eval class Match has it. For Includes, use contains_any.",
+	}
 	w.tell(w.file, doc.Place{Line: 1, Column: 1}, "the file does not say how answers are compared; the cases use starts_with, as Match does",
 		"for Includes, replace starts_with by contains_any")
 	for k, n := range records {
@@ -133,8 +135,10 @@ func inspect(w *work, data []byte) error {
 	if err != nil {
 		return err
 	}
-	w.comment = []string{"Converted from " + filepath.Base(w.file) + " by plumb convert.",
-		"An answer must contain the target, as the scorer includes() has it."}
+	w.comment = []string{
+		"Converted from " + filepath.Base(w.file) + " by plumb convert.",
+		"An answer must contain the target, as the scorer includes() has it.",
+	}
 	w.tell(w.file, doc.Place{Line: 1, Column: 1}, "a dataset does not say how answers are scored; the cases look for the target, as includes() does",
 		"for other scorers, replace contains_any by exact_match, regex or llm_judge")
 	for k, n := range records {
@@ -224,7 +228,7 @@ func skillEvals(w *work, data []byte) error {
 			statements = []any{expected.Text()}
 		}
 		for _, s := range statements {
-			i.checks = append(i.checks, object{{"type", "llm_judge"}, {"judge_prompt", "Does this hold for the answer? " + s.(string)}})
+			i.checks = append(i.checks, object{{"type", "llm_judge"}, {"judge_prompt", "Does this hold for the answer? " + asText(s)}})
 		}
 		if len(i.checks) == 0 {
 			w.refuse(i, i.file, i.place, "an eval without expectations", "add expectations")
@@ -247,8 +251,10 @@ func csvSuite(w *work, data []byte) error {
 	}
 	input, ideal := find("input", "prompt", "question"), find("ideal", "target", "expected", "answer", "output")
 	if input < 0 {
-		return doc.Problems{{Pos: doc.Place{Line: 1, Column: 1}.In(w.file), Message: "no column is the prompt",
-			Hint: "name a column input, prompt or question; or name the file as data of a suite with prompts: docs/suites.md"}}
+		return doc.Problems{{
+			Pos: doc.Place{Line: 1, Column: 1}.In(w.file), Message: "no column is the prompt",
+			Hint: "name a column input, prompt or question; or name the file as data of a suite with prompts: docs/suites.md",
+		}}
 	}
 	w.comment = []string{"Converted from " + filepath.Base(w.file) + " by plumb convert."}
 	p := &foo{work: w}

@@ -27,6 +27,8 @@ type Format struct {
 }
 
 // The formats.
+//
+//nolint:gochecknoglobals // never changed
 var (
 	promptfooFormat = Format{Name: "a promptfoo config"}
 	evalsFormat     = Format{Name: "an evals.json of skill-creator"}

@@ -56,13 +56,12 @@ type foo struct {
 // fooTest is a test of promptfoo with one combination of its variables.
 type fooTest struct {
 	*item
-	node     node
-	vars     object
-	prefix   string
-	suffix   string
-	prompts  []string
-	scored   bool
-	noPrefix bool
+	node    node
+	vars    object
+	prefix  string
+	suffix  string
+	prompts []string
+	scored  bool
 }
 
 // topLevel reads the keys of the file that are neither prompts, providers nor tests.
@@ -173,9 +172,7 @@ func (p *foo) readTests() {
 		}
 	}
 	for _, t := range p.tests {
-		for _, why := range p.whole {
-			t.lost = append(t.lost, why)
-		}
+		t.lost = append(t.lost, p.whole...)
 	}
 }
 

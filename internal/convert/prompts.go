@@ -43,7 +43,7 @@ func (p *prompt) texts() []string {
 	}
 	var all []string
 	for _, m := range p.messages {
-		if content, ok := m.(object).get("content"); ok {
+		if content, ok := asObject(m).get("content"); ok {
 			text, _ := content.(string)
 			all = append(all, text)
 		}

@@ -145,8 +145,8 @@ func providerModel(id string) (model, family string) {
 	}
 	switch parts[0] {
 	case "openai":
-		if strings.HasPrefix(name, "responses:") {
-			return "openai:" + strings.TrimPrefix(name, "responses:"), "responses"
+		if rest, ok := strings.CutPrefix(name, "responses:"); ok {
+			return "openai:" + rest, "responses"
 		}
 		if rest, ok := strings.CutPrefix(name, "embedding:"); ok {
 			return "openai:" + rest, ""

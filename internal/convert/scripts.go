@@ -93,11 +93,9 @@ func (a *assertion) javascript() any {
 	if given {
 		pass = "r >= " + string(least)
 	}
-	not, score := "", "Number(r.pass)"
+	not, score := "", "Number(r)"
 	if a.not {
 		not, score = "!", "Number(!r)"
-	} else {
-		score = "Number(r)"
 	}
 	bounded := "Math.max(0, Math.min(1, r)) || 0"
 	if a.c.scored { // promptfoo does not bound it

@@ -41,7 +41,7 @@ func (n node) get(key string) node {
 	if n.Value == nil {
 		return n
 	}
-	return node{n.src, n.Value.Get(key)}
+	return node{n.src, n.Get(key)}
 }
 
 func (n node) list() (list []node) {
