@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
@@ -78,7 +79,8 @@ func Case(c CaseContent) string {
 // and the checks. Each is the first 16 hex digits of the hash that [Case] returns for a case with
 // only that part.
 func Parts(c CaseContent) (prompt, checks string) {
-	short := func(part CaseContent) string { return Case(part)[len("sha256:"):][:16] }
+	// A part of a string would keep the whole hash in memory, for each case of a suite.
+	short := func(part CaseContent) string { return strings.Clone(Case(part)[len("sha256:"):][:16]) }
 	return short(CaseContent{Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens}),
 		short(CaseContent{Assertions: c.Assertions, MinScore: c.MinScore, Transform: c.Transform})
 }

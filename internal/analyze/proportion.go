@@ -3,6 +3,7 @@ package analyze
 import (
 	"math"
 	"slices"
+	"sort"
 )
 
 // ClopperPearson returns the exact interval of Clopper and Pearson (1934) for k successes in n
@@ -64,17 +65,12 @@ func QuantileInterval(sorted []float64, q, conf float64) (lo, hi float64) {
 		return lo, hi
 	}
 	tail := (1 - conf) / 2
-	for l, below := 1, 0.0; l <= n; l++ {
-		if below += binomial(l-1, n, q); below > tail {
-			break
-		}
-		lo = sorted[l-1]
+	// Both tails are sums of P(X >= k), which falls with k.
+	if below := sort.Search(n, func(i int) bool { return binomialAtLeast(n-i, n, 1-q) > tail }); below > 0 {
+		lo = sorted[below-1]
 	}
-	for u, above := n, 0.0; u >= 1; u-- {
-		if above += binomial(u, n, q); above > tail {
-			break
-		}
-		hi = sorted[u-1]
+	if u := sort.Search(n, func(i int) bool { return binomialAtLeast(i+1, n, q) <= tail }); u < n {
+		hi = sorted[u]
 	}
 	return lo, hi
 }
