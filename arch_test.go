@@ -27,6 +27,7 @@ var layers = map[string]int{
 	"third_party/jsonschema":   0,
 	"third_party/nunjucks":     0,
 	"internal/files":           0,
+	"internal/golden":          0, // only in tests
 	"internal/doc":             1,
 	"internal/proc":            1,
 	"internal/redact":          1,
@@ -100,7 +101,7 @@ var homes = map[string][]string{
 		"internal/agent", "internal/agent/...", "internal/agentscript", "internal/fakemodel",
 	},
 	"mvdan.cc/sh": {"internal/agent/transcript"},
-	"testing":     {"plumbtest"},
+	"testing":     {"plumbtest", "internal/golden"},
 	"os/exec": {
 		"internal/proc", "internal/run", "internal/runner", "internal/agent", "internal/script", "internal/job",
 		"internal/cli", "internal/bench", "internal/gen",

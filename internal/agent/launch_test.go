@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/spec"
+	"github.com/plumb-eval/plumb/internal/golden"
 )
 
 // userEnvironment is what the user of the tests has set.
@@ -166,19 +165,5 @@ func (s *scene) golden(name string) {
 	if os.Geteuid() == 0 {
 		got = strings.ReplaceAll(got, "  IS_SANDBOX=1\n", "") // which only root is given
 	}
-	if os.Getenv("UPDATE") != "" {
-		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
-			s.Fatal(err)
-		}
-		if err := os.WriteFile(name, []byte(got), 0o644); err != nil {
-			s.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(name)
-	if err != nil {
-		s.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		s.Errorf("%s: (-want +got)\n%s", name, diff)
-	}
+	golden.Equal(s, name, got)
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/golden"
 )
 
 // recording is a session of a real agent, recorded against a scripted model server.
@@ -112,19 +113,7 @@ func sameAsRecorded(t *testing.T, agent, dir string) {
 	for _, r := range recordings(t, agent, dir) {
 		t.Run(filepath.Base(r.dir), func(t *testing.T) {
 			got := normalised(t, agent, r.t).text(t)
-			golden := filepath.Join(r.dir, "report.golden.json")
-			if os.Getenv("UPDATE") != "" {
-				if err := os.WriteFile(golden, []byte(got), 0o666); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(golden)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("the report has changed (-want +got):\n%s", diff)
-			}
+			golden.Equal(t, filepath.Join(r.dir, "report.golden.json"), got)
 			crlf := r.changed(t, func(_ string, data []byte) []byte {
 				return bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))
 			})

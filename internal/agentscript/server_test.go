@@ -12,9 +12,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/plumb-eval/plumb/internal/agentscript"
+	"github.com/plumb-eval/plumb/internal/golden"
 )
 
 // agentPaths are where the agents of testdata/agents send their requests, below the address of a
@@ -105,19 +104,7 @@ func TestAgentCalls(t *testing.T) {
 				fmt.Fprintf(&got, "%s %s\n  command %q path %q\n", p.Tool, strings.TrimSpace(p.Args), p.Command, p.Path)
 			}
 			fmt.Fprintf(&got, "problems %q\n\n%s", a.Problems(agent), regexp.MustCompile(`"(created|created_at)":\d+`).ReplaceAllString(body, `"$1":1700000000`))
-			file := filepath.Join("testdata", agent+".golden")
-			if os.Getenv("UPDATE") != "" {
-				if err := os.WriteFile(file, []byte(strings.ReplaceAll(got.String(), "\r", "")), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(strings.ReplaceAll(string(want), "\r", ""), strings.ReplaceAll(got.String(), "\r", "")); diff != "" {
-				t.Errorf("%s differs (-want +got), UPDATE=1 accepts:\n%s", file, diff)
-			}
+			golden.Equal(t, filepath.Join("testdata", agent+".golden"), got.String())
 		})
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/golden"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/snapshot"
@@ -44,7 +45,7 @@ func TestConfigProblems(t *testing.T) {
 	for _, file := range configFiles(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			_, problems := parsed(filepath.Base(file), read(t, file))
-			golden(t, file+".problems", listing(problems))
+			golden.Equal(t, file+".problems", listing(problems))
 		})
 	}
 }

@@ -6,27 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/plumb-eval/plumb/internal/doc"
 )
-
-// golden compares got with a file, which UPDATE=1 rewrites.
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got), UPDATE=1 rewrites it:\n%s", file, diff)
-	}
-}
 
 // listing renders all of the problems, one a line.
 func listing(problems []doc.Problem) string {

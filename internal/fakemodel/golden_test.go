@@ -5,16 +5,13 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/plumb-eval/plumb/internal/fakemodel"
+	"github.com/plumb-eval/plumb/internal/golden"
 )
 
 // TestReplies keeps one reply of each shape as a file, so that a change of a wire format is seen.
@@ -96,7 +93,7 @@ func TestReplies(t *testing.T) {
 		}
 		fmt.Fprintf(&got, "\n%s\n\n", strings.TrimRight(strings.ReplaceAll(data, "\r", ""), "\n"))
 	}
-	compareGolden(t, "replies.txt", scrub(got.String()))
+	golden.Equal(t, "testdata/replies.txt", scrub(got.String()))
 }
 
 // TestLists keeps the lists of models likewise.
@@ -130,7 +127,7 @@ func TestLists(t *testing.T) {
 		fmt.Fprintf(&got, "-- %s with %s --\n%s\n%s\n\n", c.path, c.header, resp.Status,
 			strings.TrimRight(string(data), "\n"))
 	}
-	compareGolden(t, "lists.txt", scrub(got.String()))
+	golden.Equal(t, "testdata/lists.txt", scrub(got.String()))
 }
 
 // scrub takes out what the clock decides.
@@ -144,21 +141,4 @@ func scrub(s string) string {
 		s = regexp.MustCompile(p.re).ReplaceAllString(s, p.with)
 	}
 	return s
-}
-
-func compareGolden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(strings.ReplaceAll(string(want), "\r", ""), got); diff != "" {
-		t.Errorf("%s differs (-want +got), UPDATE=1 accepts:\n%s", file, diff)
-	}
 }

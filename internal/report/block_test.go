@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/golden"
 )
 
 // documented is what scripts made for the documented format read.
@@ -78,7 +79,7 @@ func TestAppendBlock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "mixed.block.json", string(data))
+	golden.Equal(t, "testdata/mixed.block.json", string(data))
 	for _, b := range data {
 		if b >= 0x7f {
 			t.Fatal("the file is not ASCII")

@@ -13,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/golden"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
@@ -103,8 +104,8 @@ func renderComparison(tb testing.TB, name string, o Options, c *Compared) string
 
 func TestComparisonMarkdown(t *testing.T) {
 	t.Parallel()
-	golden(t, "comparison.md", renderComparison(t, Markdown, Options{}, lostRun(t)))
-	golden(t, "comparison-gates.md", renderComparison(t, Markdown, Options{}, lostRun(t, "pass_rate >= -5pp", "errors <= 5%")))
+	golden.Equal(t, "testdata/comparison.md", renderComparison(t, Markdown, Options{}, lostRun(t)))
+	golden.Equal(t, "testdata/comparison-gates.md", renderComparison(t, Markdown, Options{}, lostRun(t, "pass_rate >= -5pp", "errors <= 5%")))
 }
 
 // A comment on a pull request has a limited size, whatever the comparison is.
@@ -153,7 +154,7 @@ func TestComparisonActions(t *testing.T) {
 	summary := filepath.Join(t.TempDir(), "summary.md")
 	o := Options{Getenv: func(name string) string { return map[string]string{"GITHUB_STEP_SUMMARY": summary}[name] }}
 	text := renderComparison(t, GitHubActions, o, lostRun(t, "pass_rate >= 90%", "broken <= 0"))
-	golden(t, "comparison-actions.txt", text)
+	golden.Equal(t, "testdata/comparison-actions.txt", text)
 	data, err := os.ReadFile(summary)
 	if err != nil || !bytes.Contains(data, []byte("## ❌ Plumb: worse")) {
 		t.Errorf("summary: %s, %v", data, err)

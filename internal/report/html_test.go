@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/golden"
 )
 
 // pageBlocks decodes the blocks of a page, in order.
@@ -68,12 +69,12 @@ func TestHTMLData(t *testing.T) {
 	page := agentLog().render(t, HTML, Options{})
 	front, _, _ := strings.Cut(page, `<script type="text/plain"`)
 	_, front, _ = strings.Cut(front, "<main")
-	golden(t, "agents.front.html", front)
+	golden.Equal(t, "testdata/agents.front.html", front)
 	text, err := json.MarshalIndent(map[string]any{"index": indexOf(t, page), "blocks": pageBlocks(t, page)}, "", " ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden(t, "agents.data.json", string(text)+"\n")
+	golden.Equal(t, "testdata/agents.data.json", string(text)+"\n")
 }
 
 // TestHTMLPolicy: the page may run its own script and use its own style, and nothing else, and it

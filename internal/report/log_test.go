@@ -5,12 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
 )
@@ -347,23 +343,4 @@ func simple(n int) *log {
 			passed(verdict("contains", true, "ok", "fine", "fine")))
 	}
 	return l.end("", 0)
-}
-
-// golden compares got with a file in testdata; UPDATE=1 rewrites it.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))), got); diff != "" {
-		t.Errorf("%s (-want +got); UPDATE=1 rewrites it:\n%s", path, diff)
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/golden"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
@@ -42,7 +43,7 @@ func TestModuleHooks(t *testing.T) {
 	if err != nil || trouble != "" {
 		t.Fatalf("%v\n%s", err, trouble)
 	}
-	golden(t, "agents.hooks.txt", out)
+	golden.Equal(t, "testdata/agents.hooks.txt", out)
 	// Every case and every execution begins once and ends once.
 	for hook, want := range map[string]int{
 		"onSuiteStart": 1, "onCaseStart": 4, "onRunnerStart": 8, "onRunnerFinish": 8,

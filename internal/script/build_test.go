@@ -3,15 +3,14 @@ package script_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
 
+	"github.com/plumb-eval/plumb/internal/golden"
 	"github.com/plumb-eval/plumb/internal/script"
 )
 
@@ -51,17 +50,5 @@ func TestBuildErrors(t *testing.T) {
 		}
 	}
 	text := strings.ReplaceAll(got.String(), dir, "DIR")
-	const golden = "testdata/broken.golden"
-	if os.Getenv("UPDATE") == "1" {
-		if err := os.WriteFile(golden, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), text); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	golden.Equal(t, "testdata/broken.golden", text)
 }

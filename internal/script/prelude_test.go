@@ -12,6 +12,8 @@ import (
 
 	"github.com/evanw/esbuild/pkg/api"
 	"modernc.org/quickjs"
+
+	"github.com/plumb-eval/plumb/internal/golden"
 )
 
 const packages = "../../third_party/script-packages"
@@ -187,7 +189,7 @@ func buildPrelude(t *testing.T) []byte {
 // by this engine.
 func TestPreludeIsFresh(t *testing.T) {
 	made := buildPrelude(t)
-	if os.Getenv("UPDATE") != "" {
+	if golden.Updating() {
 		if err := os.WriteFile("prelude.bin", made, 0o644); err != nil {
 			t.Fatal(err)
 		}

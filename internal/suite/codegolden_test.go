@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/golden"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
@@ -70,7 +71,7 @@ func TestCodeSuites(t *testing.T) {
 				}
 			}()
 			got := strings.NewReplacer(root, "ROOT", filepath.Join("testdata", "suites-ts"), "DIR").Replace(told(t, b))
-			golden(t, file+".golden", filepath.ToSlash(got))
+			golden.Equal(t, file+".golden", filepath.ToSlash(got))
 		})
 	}
 	if tested < 10 {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/golden"
 )
 
 func manifestFiles(tb testing.TB) []string {
@@ -24,7 +25,7 @@ func TestManifestProblems(t *testing.T) {
 	for _, file := range manifestFiles(t) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			_, problems := parseManifest(filepath.Base(file), read(t, file))
-			golden(t, file+".problems", listing(problems))
+			golden.Equal(t, file+".problems", listing(problems))
 		})
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/golden"
 	"github.com/plumb-eval/plumb/schema"
 )
 
@@ -36,7 +37,7 @@ func TestSuiteProblems(t *testing.T) {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			b := NewBundle("test", filepath.Base(file), read(t, file))
 			_, problems := b.Validate()
-			golden(t, file+".problems", listing(problems))
+			golden.Equal(t, file+".problems", listing(problems))
 
 			// Loading for a run finds the same.
 			suite, warnings, err := NewBundle("test", filepath.Base(file), read(t, file)).Suite()

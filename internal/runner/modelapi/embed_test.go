@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/golden"
 )
 
 // vectors answers OpenAI's embedding requests after a second each: a text's vector is its length
@@ -71,7 +72,7 @@ func TestEmbed(t *testing.T) {
 	if err != nil || again.Requests != 0 || again.Usage.InputTokens != nil || len(base.requests) != 1 {
 		t.Errorf("asked again: %+v, %v", again, err)
 	}
-	golden(t, "requests/openai-embeddings.json", indented(t, base.bodies[0]))
+	golden.Equal(t, "testdata/requests/openai-embeddings.json", string(indented(t, base.bodies[0])))
 	if none, err := e.Embed(t.Context(), nil); err != nil || len(none.Vectors) != 0 {
 		t.Errorf("%+v, %v", none, err)
 	}
@@ -223,7 +224,7 @@ func TestEmbedGoogle(t *testing.T) {
 	if got := base.requests[0].URL.Path; got != "/v1beta/models/gemini-embedding-001:batchEmbedContents" {
 		t.Errorf("path %s", got)
 	}
-	golden(t, "requests/google-embeddings.json", indented(t, base.bodies[0]))
+	golden.Equal(t, "testdata/requests/google-embeddings.json", string(indented(t, base.bodies[0])))
 }
 
 func TestNewEmbedder(t *testing.T) {

@@ -14,9 +14,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/golden"
 )
 
 // recorded returns a reply from testdata.
@@ -27,28 +26,6 @@ func recorded(tb testing.TB, name string) []byte {
 		tb.Fatal(err)
 	}
 	return b
-}
-
-// golden compares got with a file, or rewrites the file when UPDATE is set.
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if os.Getenv("UPDATE") != "" {
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want = bytes.ReplaceAll(want, []byte("\r\n"), []byte("\n"))
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", path, diff)
-	}
 }
 
 // indented is JSON in one order of keys, so that golden files say what is sent and not how it was
@@ -197,7 +174,7 @@ func TestRequests(t *testing.T) {
 			if got := req.Header.Get("X-Team") + req.Header.Get("Content-Type"); got != "measureapplication/json" {
 				t.Errorf("headers %v", req.Header)
 			}
-			golden(t, "requests/"+name+".json", indented(t, base.bodies[0]))
+			golden.Equal(t, filepath.Join("testdata", "requests/"+name+".json"), string(indented(t, base.bodies[0])))
 		})
 	}
 }
@@ -259,7 +236,7 @@ func TestReports(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, "reports/"+name, indented(t, raw))
+			golden.Equal(t, filepath.Join("testdata", "reports/"+name), string(indented(t, raw)))
 		})
 	}
 }

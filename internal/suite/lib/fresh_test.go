@@ -6,6 +6,7 @@ import (
 
 	"github.com/evanw/esbuild/pkg/api"
 
+	"github.com/plumb-eval/plumb/internal/golden"
 	"github.com/plumb-eval/plumb/internal/script"
 )
 
@@ -30,7 +31,7 @@ func TestModulesAreFresh(t *testing.T) {
 			t.Fatal(err)
 		}
 		switch {
-		case os.Getenv("UPDATE") != "":
+		case golden.Updating():
 			if err := os.WriteFile("modules/"+name+".bin", code, 0o666); err != nil {
 				t.Fatal(err)
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/plumb-eval/plumb/internal/golden"
 	"github.com/plumb-eval/plumb/internal/script"
 )
 
@@ -130,8 +131,8 @@ func judge(t *testing.T, v *script.VM, workspace string) map[string]judged {
 	return all
 }
 
-// golden compares a value as JSON with a file, with the machine's paths replaced. Stacks are left out of it.
-func golden(t *testing.T, name string, value any, replaced ...string) {
+// sameJSON compares a value as JSON with a file, with the machine's paths replaced. Stacks are left out of it.
+func sameJSON(t *testing.T, name string, value any, replaced ...string) {
 	t.Helper()
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -145,19 +146,7 @@ func golden(t *testing.T, name string, value any, replaced ...string) {
 		t.Fatal(err)
 	}
 	got := strings.NewReplacer(append(replaced, filepath.ToSlash(root), "SUITES")...).Replace(b.String())
-	file := filepath.Join("testdata", name+".golden.json")
-	if os.Getenv("UPDATE") != "" {
-		if err := os.WriteFile(file, []byte(got), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", file, diff)
-	}
+	golden.Equal(t, filepath.Join("testdata", name+".golden.json"), got)
 }
 
 // withoutStacks drops the stacks, which golden files have no use for.
@@ -182,7 +171,7 @@ func TestChecksThatFail(t *testing.T) {
 			t.Errorf("%s: %d failures, want 1", id, len(j.Failures))
 		}
 	}
-	golden(t, "groups", withoutStacks(all), filepath.ToSlash(workspace), "WORKSPACE")
+	sameJSON(t, "groups", withoutStacks(all), filepath.ToSlash(workspace), "WORKSPACE")
 }
 
 func TestChecksThatHold(t *testing.T) {
@@ -199,11 +188,11 @@ func TestNodeAssertions(t *testing.T) {
 	if j := all["passes"]; len(j.Failures) > 0 {
 		t.Errorf("passes: %+v", j.Failures)
 	}
-	golden(t, "basics", withoutStacks(all))
+	sameJSON(t, "basics", withoutStacks(all))
 }
 
 func TestWhatIsThrown(t *testing.T) {
-	golden(t, "thrown", withoutStacks(judge(t, vm(t, suites+"/thrown.suite.ts", script.Options{}), "/w")))
+	sameJSON(t, "thrown", withoutStacks(judge(t, vm(t, suites+"/thrown.suite.ts", script.Options{}), "/w")))
 }
 
 func TestSoft(t *testing.T) {
@@ -215,7 +204,7 @@ func TestSoft(t *testing.T) {
 			t.Errorf("the stack of the aggregate lacks failure %d, at %v:\n%s", i, f.Source, stack)
 		}
 	}
-	golden(t, "soft", withoutStacks(all))
+	sameJSON(t, "soft", withoutStacks(all))
 }
 
 // Asserts that wait let others run. The failures of each stay with it.
@@ -273,7 +262,7 @@ func TestFiles(t *testing.T) {
 	if j := all["holds"]; len(j.Failures) > 0 {
 		t.Errorf("holds: %+v", j.Failures)
 	}
-	golden(t, "files", withoutStacks(all), filepath.ToSlash(workspace), "WORKSPACE", filepath.Base(workspace), "WORKSPACE")
+	sameJSON(t, "files", withoutStacks(all), filepath.ToSlash(workspace), "WORKSPACE", filepath.Base(workspace), "WORKSPACE")
 	// Without a workspace nothing is known of its files.
 	j := call[judged](t, v, "assert", 0, report(t, "/w"), evidence("x", ""))
 	if len(j.Failures) != 1 || j.Failures[0].Origin != "assert-hook" || !strings.Contains(j.Failures[0].Message, "has no workspace") {
@@ -301,13 +290,13 @@ func TestAsk(t *testing.T) {
 	}
 	v := vm(t, suites+"/ask.suite.ts", script.Options{Async: map[string]script.HostFunc{"judge": answer("judge"), "similar": answer("similar")}})
 	all := judge(t, v, t.TempDir())
-	golden(t, "ask", map[string]any{"asked": asked, "judged": withoutStacks(all)})
+	sameJSON(t, "ask", map[string]any{"asked": asked, "judged": withoutStacks(all)})
 }
 
 func TestDescribe(t *testing.T) {
 	for _, name := range []string{"fields.suite.ts", "broken.suite.js", "files.suite.ts", "basics.suite.ts"} {
 		v := vm(t, filepath.Join(suites, name), script.Options{})
-		golden(t, "describe-"+strings.SplitN(name, ".", 2)[0], call[any](t, v, "describe"))
+		sameJSON(t, "describe-"+strings.SplitN(name, ".", 2)[0], call[any](t, v, "describe"))
 	}
 }
 
@@ -372,7 +361,7 @@ func TestClassify(t *testing.T) {
 func TestReadConfig(t *testing.T) {
 	for _, name := range []string{"skillgym.config.ts", "named.config.ts", "broken.config.js"} {
 		v := vm(t, filepath.Join(suites, name), script.Options{})
-		golden(t, "config-"+strings.SplitN(name, ".", 2)[0], call[any](t, v, "readConfig"))
+		sameJSON(t, "config-"+strings.SplitN(name, ".", 2)[0], call[any](t, v, "readConfig"))
 	}
 }
 
