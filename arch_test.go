@@ -21,6 +21,7 @@ const module = "github.com/plumb-eval/plumb"
 var layers = map[string]int{
 	".":                        0,
 	"suites":                   0,
+	"skills":                   0,
 	"schema":                   0,
 	"examples":                 0,
 	"third_party/genai-prices": 0,

@@ -244,6 +244,7 @@ func commands() []command {
 		{"init", initCommand},
 		{"convert", convertCommand},
 		{"schema", schemaCommand},
+		{"skills", skillsCommand},
 		{"version", versionCommand},
 	}
 }
