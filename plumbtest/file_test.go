@@ -3,6 +3,7 @@ package plumbtest_test
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,4 +50,17 @@ func TestOpenOrSkip(t *testing.T) {
 		r := plumbtest.OpenOrSkip(t, plumb.RunnerConfig{Model: "openai:gpt-5"})
 		t.Errorf("opened %s", strings.ToUpper(r.Info().ID))
 	})
+}
+
+// TestNeverCached runs go test twice on a test that runs a suite. It needs the go command and time.
+func TestNeverCached(t *testing.T) {
+	if os.Getenv("PLUMB_CI") == "" {
+		t.Skip("go test runs inside go test with PLUMB_CI=1, because linking takes long")
+	}
+	for range 2 {
+		out, err := exec.CommandContext(t.Context(), "go", "test", ".", "-run", "^TestFile$").CombinedOutput()
+		if err != nil || strings.Contains(string(out), "(cached)") {
+			t.Errorf("%v\n%s", err, out)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,8 +29,8 @@ import (
 // plumb show, plumb report and plumb explain find it. PLUMB_TEST_REPORT names reports to write, as
 // for plumb run --report: "junit:results.xml,html:report.html".
 //
-// go test repeats the result of a test that passed without running it again, and prints "(cached)".
-// Use go test -count=1 to ask the model each time.
+// go test runs such a test each time; it does not print "(cached)", because a model may answer
+// differently. Where the user has no cache directory, use go test -count=1.
 func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	t.Helper()
 	Options{}.Run(t, suite, runners...)
@@ -41,6 +42,7 @@ func (o Options) Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) 
 	if err := checkSuite(suite, runners); err != nil {
 		t.Fatalf("run suite: %v", err)
 	}
+	neverCached()
 	root := os.Getenv("PLUMB_TEST_RUNS")
 	if root == "" {
 		root = t.TempDir()
@@ -102,6 +104,34 @@ func (o Options) Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) 
 			t.Helper() // go test then names the line of the caller of Run
 			conclude(t, &state.Executions[i], logs[key{caseID, runnerID}])
 		})
+	}
+}
+
+// neverCached makes go test run this test again the next time. go test does not keep the result of a
+// test that opened a file below its module which changed within the last two seconds. So it opens a
+// file whose time of change is in the future. The path leads there from the working directory,
+// because go test compares the beginning of the path with the module. Without such a file, the
+// result may be kept.
+func neverCached() {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return
+	}
+	work, err := os.Getwd()
+	if err != nil {
+		return
+	}
+	file := filepath.Join(cache, "plumb", "go-test-runs-each-time")
+	future := time.Now().AddDate(100, 0, 0)
+	if os.Chtimes(file, future, future) != nil {
+		if os.MkdirAll(filepath.Dir(file), 0o700) != nil || os.WriteFile(file, nil, 0o600) != nil ||
+			os.Chtimes(file, future, future) != nil {
+			return
+		}
+	}
+	up := strings.Repeat(string(filepath.Separator)+"..", strings.Count(filepath.ToSlash(work), "/"))
+	if f, err := os.Open(work + up + strings.TrimPrefix(file, filepath.VolumeName(file))); err == nil {
+		_ = f.Close()
 	}
 }
 
