@@ -2,16 +2,19 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/convert"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/suite"
@@ -77,7 +80,7 @@ func (c *convertCmd) run(ctx context.Context, file string) error {
 	if w.Cases > 0 {
 		w.Next = "plumb run"
 		if r.Config == nil {
-			w.Next = "plumb run " + filepath.ToSlash(filepath.Join(c.out, convert.SuiteFile)) + " --model MODEL"
+			w.Next = c.nextWithoutConfig(r.Format)
 		} else if c.out != "" {
 			w.Next = "plumb run --config " + filepath.ToSlash(filepath.Join(c.out, convert.ConfigFile))
 		}
@@ -93,6 +96,22 @@ func (c *convertCmd) run(ctx context.Context, file string) error {
 		return exit(exitFailed)
 	}
 	return nil
+}
+
+// nextWithoutConfig returns the command after the conversion of a file that names no models: a config
+// is there already, or plumb init creates one beside the suite.
+func (c *convertCmd) nextWithoutConfig(format string) string {
+	if path, err := config.Find(cmp.Or(c.path(c.out), c.Dir)); err == nil && path != "" {
+		return "plumb run " + filepath.ToSlash(filepath.Join(c.out, convert.SuiteFile))
+	}
+	next := "plumb init"
+	if strings.Contains(format, "skill-creator") {
+		next += " --agent claude-code"
+	}
+	if c.out != "" {
+		next = "cd " + filepath.ToSlash(c.out) + " && " + next
+	}
+	return next
 }
 
 // relative names files as the user would.

@@ -110,7 +110,7 @@ func (c *runCmd) prepare(ctx context.Context, cmd *cobra.Command, suites []strin
 	if len(suites) == 0 {
 		if c.want.Tier == "" {
 			return nil, nil, plumb.WithHint(errors.New("no suite given"),
-				"plumb run suite.jsonl; or plumb run --tier cheap for the published suite; or set suites in plumb.yaml")
+				"plumb init creates one; or plumb run suite.jsonl, plumb run --tier cheap for the published suite, or suites in plumb.yaml")
 		}
 		suites = []string{""}
 	}
