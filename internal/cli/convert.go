@@ -73,7 +73,7 @@ func (c *convertCmd) run(ctx context.Context, file string) error {
 		return err
 	}
 	c.relative(r.Lost)
-	w := converted{Format: r.Format, Files: []string{}, Cases: r.Cases, LeftOut: r.LeftOut, Lost: r.Lost}
+	w := converted{Format: r.Format, Files: []string{}, Cases: r.Cases, LeftOut: len(r.LeftOut), Lost: r.Lost}
 	if err := c.write(&w, r); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func (c *convertCmd) run(ctx context.Context, file string) error {
 	} else {
 		c.show(&w)
 	}
-	if len(r.Lost.Errors()) > 0 || r.LeftOut > 0 {
+	if len(r.Lost.Errors()) > 0 || len(r.LeftOut) > 0 {
 		return exit(exitFailed)
 	}
 	return nil

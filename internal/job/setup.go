@@ -178,6 +178,9 @@ type offered struct{ skills, instructions, servers []plumb.Content }
 func (o *offered) readTemplate(dir string) string {
 	skillDirs := map[string]bool{}
 	special := func(rel string) bool {
+		if slices.Contains(strings.Split(rel, "/"), run.Home) {
+			return true
+		}
 		if agent.OffersIn(rel, func(s *agent.Spec) []string { return s.Instructions }) {
 			o.instructions = append(o.instructions, plumb.Content{Name: rel, Hash: hashFile(filepath.Join(dir, rel))})
 			return true
