@@ -10,6 +10,26 @@ import (
 // ErrTimeLimit is the cause of a context that [WithTimeLimit] ended.
 var ErrTimeLimit = errors.New("time limit reached")
 
+// ErrStopping is the error of work that waited for its turn, or for a retry, when its run was
+// interrupted. A resumed run does the work.
+var ErrStopping = errors.New("the run is stopping")
+
+type stoppingKey struct{}
+
+// WithStopping returns a context whose work ends its waits when stopping is closed. What has begun
+// finishes.
+func WithStopping(parent context.Context, stopping <-chan struct{}) context.Context {
+	return context.WithValue(parent, stoppingKey{}, stopping)
+}
+
+// Stopping returns a channel that is closed when the run of ctx starts nothing new. A runner that
+// waits for its turn, or for a retry, then returns [ErrStopping]. It is nil if nothing can stop the
+// run.
+func Stopping(ctx context.Context) <-chan struct{} {
+	stopping, _ := ctx.Value(stoppingKey{}).(<-chan struct{})
+	return stopping
+}
+
 type timeLimitKey struct{}
 
 // timeLimit counts the working time down. The clock stops while the work waits.

@@ -17,6 +17,9 @@ func Suite() string { return suite }
 // ConfigURL is where the schema of config files is published. Scaffolds point editors there.
 const ConfigURL = "https://raw.githubusercontent.com/plumb-eval/plumb/main/schema/plumb.config.schema.json"
 
+// SuiteURL is where the schema of suites in YAML is published.
+const SuiteURL = "https://raw.githubusercontent.com/plumb-eval/plumb/main/schema/suite.schema.json"
+
 //go:embed plumb.config.schema.json
 var config string
 

@@ -211,6 +211,8 @@ func (r *Runner) enter(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return r.stopped(context.Cause(ctx))
+	case <-plumb.Stopping(ctx):
+		return plumb.ErrStopping
 	}
 }
 

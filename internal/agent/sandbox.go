@@ -415,7 +415,7 @@ func skillDirs(dirs []string, base string) ([]string, error) {
 // not replace a skill of the workspace with the same name.
 func (p *sandbox) addSkills(dirs []string, under string) error {
 	for _, dir := range dirs {
-		target := filepath.Join(p.workspace, filepath.FromSlash(under), filepath.Base(dir))
+		target := filepath.Join(p.workspace, filepath.FromSlash(under), SkillName(dir))
 		p.shared.mu.Lock()
 		if p.shared.skills == nil {
 			p.shared.skills = map[string]int{}
@@ -424,7 +424,10 @@ func (p *sandbox) addSkills(dirs []string, under string) error {
 		var err error
 		if !there {
 			if p.shared.skills[target] == 0 {
-				err = copyTree(target, dir)
+				err = copyFiltered(target, dir, copyFile, func(name string, _ fs.FileInfo) bool {
+					rel, err := filepath.Rel(dir, name)
+					return err == nil && SkillFile(rel)
+				})
 			}
 			p.shared.skills[target]++
 			p.skills = append(p.skills, target)

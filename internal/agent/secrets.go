@@ -3,11 +3,13 @@ package agent
 import (
 	"iter"
 	"os"
+	"runtime"
 	"strings"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent/transcript"
 )
 
 // Secrets yields the values with which an agent logs in, each with its source: the variables that
@@ -58,4 +60,27 @@ func tokens(v gjson.Result, fn func(value string)) {
 	if v.Type == gjson.String && len(v.Str) >= least && !strings.ContainsAny(v.Str, " /\\") {
 		fn(v.Str)
 	}
+}
+
+// SignIn returns what the user has to do before an agent can call its model: "" if the environment
+// has a variable of its keys, or the user's home its credentials. On macOS agents keep credentials
+// in the keychain, which Plumb does not read, so there it returns "".
+func SignIn(s Spec, environ []string) string {
+	if runtime.GOOS == "darwin" {
+		return ""
+	}
+	values := map[string]string{}
+	for _, pair := range environ {
+		name, value, _ := strings.Cut(pair, "=")
+		values[name] = value
+		if value != "" && matchesAny(s.Keys, name) {
+			return ""
+		}
+	}
+	for _, c := range s.Credentials {
+		if source := c.Source(func(name string) string { return values[name] }); source != "" && transcript.Exists(source) {
+			return ""
+		}
+	}
+	return "log in with `" + s.Login + "`, or set " + s.KeyHelp
 }

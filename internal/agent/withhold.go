@@ -55,7 +55,7 @@ func (w Withheld) Has(kind, name string) bool {
 
 // skills returns the directories of skills that are not withheld.
 func (w Withheld) skills(dirs []string) []string {
-	return slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool { return w.Has(WithholdSkill, filepath.Base(dir)) })
+	return slices.DeleteFunc(slices.Clone(dirs), func(dir string) bool { return w.Has(WithholdSkill, SkillName(dir)) })
 }
 
 // servers returns the servers that are not withheld.

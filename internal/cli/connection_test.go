@@ -2,9 +2,13 @@ package cli_test
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
+	"io"
+	"log"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
@@ -47,6 +51,74 @@ func TestConnectionsThatBreak(t *testing.T) {
 			stats := s.Stats()
 			if got := stats.Total(); got < cases*3/2 {
 				t.Errorf("%d requests: too few connections broke", got)
+			}
+		})
+	}
+}
+
+// TestWrongAddress has addresses that cannot work, and what the run says about each. It asks no server
+// twice, does not wait, and never prints the password of a proxy.
+func TestWrongAddress(t *testing.T) {
+	secure, plain := httptest.NewTLSServer(http.NotFoundHandler()), httptest.NewServer(http.NotFoundHandler())
+	defer secure.Close()
+	defer plain.Close()
+	secure.Config.ErrorLog, plain.Config.ErrorLog = log.New(io.Discard, "", 0), log.New(io.Discard, "", 0)
+	// A server that ends plain connections without a reply, as those of OpenSSL do.
+	silent, err := tls.Listen("tcp", "127.0.0.1:0", secure.TLS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	go func() {
+		for {
+			c, err := silent.Accept()
+			if err != nil {
+				return
+			}
+			if tlsConn, ok := c.(*tls.Conn); ok && tlsConn.Handshake() != nil {
+				_ = tlsConn.NetConn().Close()
+			}
+			_ = c.Close()
+		}
+	}()
+	other := func(url string) string { // the same port with the other scheme
+		if rest, ok := strings.CutPrefix(url, "https://"); ok {
+			return "http://" + rest
+		}
+		return "https://" + strings.TrimPrefix(url, "http://")
+	}
+	for name, c := range map[string]struct {
+		base, proxy string
+		want        []string
+	}{
+		"closed proxy":          {"https://example.com/v1", "http://ana:s3cret-pw@127.0.0.1:1", []string{"the proxy refused the connection", "check HTTPS_PROXY, or add example.com to NO_PROXY"}},
+		"proxy that refuses":    {"https://example.com/v1", plain.URL, []string{"the proxy refused the connection: 404 Not Found", "HTTPS_PROXY"}},
+		"self-signed":           {secure.URL + "/v1", "", []string{"certificate", "SSL_CERT_FILE"}},
+		"plain for HTTPS":       {other(secure.URL) + "/v1", "", []string{"the server expects HTTPS, but the base URL says http://", "use " + secure.URL + "/v1 (baseURL, or OPENAI_BASE_URL)"}},
+		"plain for HTTPS, dumb": {"http://" + silent.Addr().String() + "/v1", "", []string{"the server expects HTTPS", "use https://"}},
+		"HTTPS for plain":       {other(plain.URL) + "/v1", "", []string{"the server answers in plain HTTP, but the base URL says https://", "use " + plain.URL + "/v1"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if name == "self-signed" && (runtime.GOOS == "windows" || runtime.GOOS == "darwin") {
+				t.Skip("the system decides which certificates are trusted")
+			}
+			w := newWorld(t)
+			w.write("suite.jsonl", `{"id":"a","input":"Capital of France?","ideal":"Paris","assertion":{"type":"contains"}}`+"\n")
+			w.point(strings.TrimSuffix(c.base, "/v1"))
+			if c.proxy != "" {
+				w.env["HTTPS_PROXY"] = c.proxy
+			}
+			code, stdout, stderr := w.plumb("run", "suite.jsonl", "--model", "openai:gpt-4o")
+			for _, want := range c.want {
+				if !strings.Contains(stdout, want) {
+					t.Errorf("there is no %q", want)
+				}
+			}
+			if code != 3 || !strings.Contains(stdout, "Unreachable") || strings.Contains(stdout, "attempts") || strings.Contains(stdout+stderr, "s3cret") {
+				t.Errorf("exit code %d", code)
+			}
+			if t.Failed() {
+				t.Logf("%s\n%s", stdout, stderr)
 			}
 		})
 	}

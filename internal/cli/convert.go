@@ -2,16 +2,19 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/convert"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/suite"
@@ -70,14 +73,14 @@ func (c *convertCmd) run(ctx context.Context, file string) error {
 		return err
 	}
 	c.relative(r.Lost)
-	w := converted{Format: r.Format, Files: []string{}, Cases: r.Cases, LeftOut: r.LeftOut, Lost: r.Lost}
+	w := converted{Format: r.Format, Files: []string{}, Cases: r.Cases, LeftOut: len(r.LeftOut), Lost: r.Lost}
 	if err := c.write(&w, r); err != nil {
 		return err
 	}
 	if w.Cases > 0 {
 		w.Next = "plumb run"
 		if r.Config == nil {
-			w.Next = "plumb run " + filepath.ToSlash(filepath.Join(c.out, convert.SuiteFile)) + " --model MODEL"
+			w.Next = c.nextWithoutConfig(r.Format)
 		} else if c.out != "" {
 			w.Next = "plumb run --config " + filepath.ToSlash(filepath.Join(c.out, convert.ConfigFile))
 		}
@@ -89,10 +92,26 @@ func (c *convertCmd) run(ctx context.Context, file string) error {
 	} else {
 		c.show(&w)
 	}
-	if len(r.Lost.Errors()) > 0 || r.LeftOut > 0 {
+	if len(r.Lost.Errors()) > 0 || len(r.LeftOut) > 0 {
 		return exit(exitFailed)
 	}
 	return nil
+}
+
+// nextWithoutConfig returns the command after the conversion of a file that names no models: a config
+// is there already, or plumb init creates one beside the suite.
+func (c *convertCmd) nextWithoutConfig(format string) string {
+	if path, err := config.Find(cmp.Or(c.path(c.out), c.Dir)); err == nil && path != "" {
+		return "plumb run " + filepath.ToSlash(filepath.Join(c.out, convert.SuiteFile))
+	}
+	next := "plumb init"
+	if strings.Contains(format, "skill-creator") {
+		next += " --agent claude-code"
+	}
+	if c.out != "" {
+		next = "cd " + filepath.ToSlash(c.out) + " && " + next
+	}
+	return next
 }
 
 // relative names files as the user would.

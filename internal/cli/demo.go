@@ -116,8 +116,8 @@ func (c *demoCmd) runAgents(ctx context.Context) error {
 		env.Args = append(env.Args, "--json")
 	} else {
 		env.Args = append(env.Args, "--report", "terminal")
-		fmt.Fprint(c.Stdout, "This is a demo: the agents are shell scripts that write the same output as codex. "+
-			"No model is called.\n\n")
+		fmt.Fprintf(c.Stdout, "This is a demo: the agents are shell scripts that write the same output as codex. "+
+			"No model is called.\nThe commands that it suggests work after: cd %s\n\n", report.ShellWord(root))
 	}
 	code := Main(ctx, env)
 	if code != exitOK && code != exitFailed {

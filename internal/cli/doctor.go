@@ -89,7 +89,11 @@ func (c *doctorCmd) run(ctx context.Context) error {
 	}
 	if c.agents {
 		if broken != nil {
-			return broken
+			if c.config != "" {
+				return broken
+			}
+			fmt.Fprintf(c.Stderr, "plumb: the config cannot be read, so its agents are not checked: %s\n  try: plumb validate\n",
+				c.clean(firstLine(broken.Error())))
 		}
 		return c.runAgents(ctx, p)
 	}

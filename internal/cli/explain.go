@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -9,7 +10,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -17,27 +20,35 @@ import (
 type explainCmd struct {
 	*app
 	projectFlags
-	rerun   bool
-	timeout time.Duration
+	runner     string
+	all, rerun bool
+	timeout    time.Duration
+	// opened is the project once a session of it is asked.
+	opened *job.Project
 }
 
 func explainCommand(a *app) *cobra.Command {
 	c := &explainCmd{app: a}
 	cmd := &cobra.Command{
-		Use:   "explain DIR",
+		Use:   "explain RUN [CASE] | DIR",
 		Short: "Ask the agent why a check failed",
 		Long: `Resume a session that failed, and ask the agent the questions of its failed checks: why it did what it did.
-DIR is the artifact directory of a session, an execution or a case, or of a run with one such failure. Among the
-sessions of an execution, the last one is asked.
+RUN is "last", or the beginning or end of the id of a run; DIR is the artifact directory of a session, an execution or
+a case. If several sessions have questions, choose one with CASE and --runner, or ask about all of them with --all.
+Among the sessions of an execution, the last one is asked.
 
 The agent works in the workspace of the session again, with the permissions that the runner gives it. The answers are
-stored in explanations.json beside the questions, and printed from there the next time; --rerun asks again.`,
-		Example: `  plumb explain .plumb/runs/20261120-101500-ab12cd/open-main/codex--1a2b3c4d
-  plumb explain DIR --rerun`,
-		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
+stored in explanations.json beside the questions, and printed from there the next time; --rerun asks again. plumb show
+RUN CASE prints them, too, and plumb view shows them with the session.`,
+		Example: `  plumb explain last open-main
+  plumb explain last --all
+  plumb explain .plumb/runs/20261120-101500-ab12cd/open-main/codex--1a2b3c4d --rerun`,
+		Args: cobra.RangeArgs(1, 2), //nolint:mnd // RUN and CASE
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args) },
 	}
 	fs := cmd.Flags()
+	fs.BoolVar(&c.all, "all", false, "ask about all failed checks of the run, one session after the other")
+	fs.StringVar(&c.runner, "runner", "", "ask only about the sessions of the runner with this `id`")
 	fs.BoolVar(&c.rerun, "rerun", false, "ask again, and replace the stored answers")
 	fs.StringVar(&c.config, "config", "", "config `file` (default: the one nearest to the suite)")
 	c.registerOutputDir(fs)
@@ -45,24 +56,102 @@ stored in explanations.json beside the questions, and printed from there the nex
 	return cmd
 }
 
-func (c *explainCmd) run(ctx context.Context, path string) error {
-	dir, err := job.FindQuestions(c.path(path))
+func (c *explainCmd) run(ctx context.Context, args []string) error {
+	dirs, err := c.find(ctx, args)
 	if err != nil {
 		return err
-	}
-	if exists(filepath.Join(dir, job.ExplanationsFile)) && !c.rerun {
-		return c.showStored(dir)
 	}
 	ctx, cancel := c.whileRead(ctx)
 	defer cancel()
-	p, err := c.open(ctx, c.projectFlags)
-	if err != nil {
+	if !c.all {
+		out, err := c.explain(ctx, dirs[0])
+		if err == nil && c.json {
+			return c.print(out)
+		}
 		return err
 	}
-	//nolint:contextcheck // finding a version has its own time limit
-	interview, err := job.OpenInterview(p, dir, c.config != "")
+	answers, code := []*job.Explanations{}, exitOK
+	for i, dir := range dirs {
+		if i > 0 && !c.json {
+			fmt.Fprintln(c.Stdout)
+		}
+		out, err := c.explain(ctx, dir)
+		switch {
+		case ctx.Err() != nil:
+			return err
+		case err != nil: // the other sessions can still be asked
+			c.complain(fmt.Errorf("%s: %w", c.shown(dir), err))
+			code = exitNotMeasured
+		default:
+			answers = append(answers, out)
+		}
+	}
+	if c.json {
+		return errors.Join(c.print(answers), exit(code))
+	}
+	return exit(code)
+}
+
+// find returns the artifact directories of the sessions to ask about: one, or with --all at least
+// one.
+func (c *explainCmd) find(ctx context.Context, args []string) ([]string, error) {
+	dir, caseID := c.path(args[0]), ""
+	if len(args) > 1 {
+		caseID = args[1]
+	}
+	ofRun := caseID != "" || !exists(dir) && !strings.ContainsAny(args[0], `/\`)
+	if ofRun {
+		var err error
+		if _, dir, err = c.findRun(ctx, c.projectFlags, args[0]); err != nil {
+			return nil, err
+		}
+	}
+	found, err := job.FindQuestions(dir)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	var dirs, choices []string
+	for _, d := range found {
+		q, err := job.ReadQuestions(d)
+		if err != nil {
+			return nil, err
+		}
+		if caseID != "" && q.CaseID != caseID || c.runner != "" && q.RunnerID != c.runner {
+			continue
+		}
+		choice := "plumb explain " + report.ShellWord(c.shown(d))
+		if ofRun {
+			choice = fmt.Sprintf("plumb explain %s %s --runner %s", args[0], report.ShellWord(q.CaseID),
+				report.ShellWord(q.RunnerID))
+		}
+		dirs, choices = append(dirs, d), append(choices, choice)
+	}
+	const few = 5
+	switch {
+	case len(dirs) == 0:
+		err := fmt.Errorf("no failed check of %s asks a question", strings.TrimSpace(caseID+" "+c.runner))
+		return nil, plumb.WithHint(err, "list what failed with: plumb show "+args[0]+" --failed")
+	case len(dirs) > 1 && !c.all:
+		err := fmt.Errorf("%d executions have questions: choose one of them, or all with --all", len(dirs))
+		return nil, plumb.WithHint(err, strings.Join(choices[:min(len(choices), few)], "\n"))
+	}
+	return dirs, nil
+}
+
+// explain asks about the session in dir, unless its answers are stored.
+func (c *explainCmd) explain(ctx context.Context, dir string) (_ *job.Explanations, err error) {
+	if exists(filepath.Join(dir, job.ExplanationsFile)) && !c.rerun {
+		return c.showStored(dir)
+	}
+	if c.opened == nil {
+		if c.opened, err = c.open(ctx, c.projectFlags); err != nil {
+			return nil, err
+		}
+	}
+	//nolint:contextcheck // finding a version has its own time limit
+	interview, err := job.OpenInterview(c.opened, dir, c.config != "")
+	if err != nil {
+		return nil, err
 	}
 	defer interview.Close()
 	c.redact = interview.Redactor()
@@ -76,24 +165,17 @@ func (c *explainCmd) run(ctx context.Context, path string) error {
 		answered = func(a job.Answer) { fmt.Fprintf(c.Stdout, "\nAgent\n%s\n", c.clean(a.Answer)) }
 	}
 	out, err := interview.Ask(ctx, c.timeout, asking, answered)
-	if err != nil {
-		return err
+	if err == nil && !c.json {
+		fmt.Fprintf(c.Stdout, "\nSaved explanations %s\n", c.shown(filepath.Join(dir, job.ExplanationsFile)))
 	}
-	if c.json {
-		return c.print(out)
-	}
-	fmt.Fprintf(c.Stdout, "\nSaved explanations %s\n", c.shown(filepath.Join(dir, job.ExplanationsFile)))
-	return nil
+	return out, err
 }
 
 // showStored prints the stored answers.
-func (c *explainCmd) showStored(dir string) error {
+func (c *explainCmd) showStored(dir string) (*job.Explanations, error) {
 	stored, err := job.ReadExplanations(dir)
-	if err != nil {
-		return err
-	}
-	if c.json {
-		return c.print(stored)
+	if err != nil || c.json {
+		return stored, err
 	}
 	c.showHead(dir, &stored.Explanation, len(stored.Questions))
 	for i, a := range stored.Questions {
@@ -101,7 +183,7 @@ func (c *explainCmd) showStored(dir string) error {
 		fmt.Fprintf(c.Stdout, "\nAgent\n%s\n", c.clean(a.Answer))
 	}
 	fmt.Fprintf(c.Stdout, "\nThese answers are from %s. To ask again: --rerun\n", stored.CreatedAt)
-	return nil
+	return stored, nil
 }
 
 func (c *explainCmd) showHead(dir string, e *run.Explanation, questions int) {

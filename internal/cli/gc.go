@@ -2,8 +2,12 @@ package cli
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,9 +19,10 @@ import (
 // gcCmd is plumb gc.
 type gcCmd struct {
 	*app
-	dryRun bool
-	root   string
-	age    time.Duration
+	projectFlags
+	dryRun, all bool
+	root        string
+	age         time.Duration
 }
 
 func gcCommand(a *app) *cobra.Command {
@@ -28,21 +33,33 @@ func gcCommand(a *app) *cobra.Command {
 		Long: `End the processes of agents whose run is finished or was killed, and delete the workspaces of deleted runs.
 
 A run whose process is alive is not touched. The kept workspaces of failed sessions are deleted when they are older
-than --older-than, or when the directory of their run is gone. The configuration directories of agents whose process
-is dead are deleted, too. The runs themselves, in .plumb/runs, are kept.`,
+than --older-than, or when the directory of their run is gone; those of other projects only with --all. The
+configuration directories of agents whose process is dead are deleted, too. The runs themselves, in .plumb/runs, are
+kept; see plumb runs --prune.`,
 		Example: "  plumb gc --dry-run\n  plumb gc --older-than 24h",
 		Args:    cobra.NoArgs,
-		RunE:    func(*cobra.Command, []string) error { return c.run() },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
+	c.register(cmd.Flags())
+	cmd.Flags().BoolVar(&c.all, "all", false, "also delete kept workspaces of other projects")
 	cmd.Flags().BoolVarP(&c.dryRun, "dry-run", "n", false, "only show what would be done")
 	cmd.Flags().StringVar(&c.root, "workspaces", "", "`directory` of workspaces, if runs used another than the default")
 	cmd.Flags().DurationVar(&c.age, "older-than", 7*24*time.Hour, "`age` above which kept workspaces are deleted")
 	return cmd
 }
 
-func (c *gcCmd) run() error {
-	root := cmp.Or(c.path(c.root), run.WorkspaceRoot())
-	found, err := job.CollectGarbage(root, c.Now().Add(-c.age), c.dryRun)
+func (c *gcCmd) run(ctx context.Context) error {
+	o := job.GarbageOptions{
+		Root: cmp.Or(c.path(c.root), run.WorkspaceRoot()), Before: c.Now().Add(-c.age), DryRun: c.dryRun,
+	}
+	if !c.all {
+		p, err := c.open(ctx, c.projectFlags)
+		if err != nil {
+			return err
+		}
+		o.Runs = p.Runs()
+	}
+	found, err := job.CollectGarbage(o)
 	if found == nil {
 		return err
 	}
@@ -75,4 +92,15 @@ func (c *gcCmd) show(found *job.Garbage) {
 	if len(found.Processes)+len(found.Workspaces)+len(found.Homes) == 0 {
 		fmt.Fprintln(c.Stdout, "nothing to clean up")
 	}
+	if len(found.Others) == 0 {
+		return
+	}
+	owners := map[string]int{}
+	for _, w := range found.Others {
+		owners[c.shown(filepath.Dir(w.RunDir))]++
+	}
+	for _, owner := range slices.Sorted(maps.Keys(owners)) {
+		fmt.Fprintf(c.Stdout, "kept the workspaces of %s in %s\n", plural(owners[owner], "run"), c.clean(owner))
+	}
+	fmt.Fprintln(c.Stdout, "These are of other projects. To delete them, too: plumb gc --all")
 }

@@ -39,8 +39,8 @@ type written struct {
 // initCmd is plumb init.
 type initCmd struct {
 	*app
-	force, types bool
-	agent, ci    string
+	force, types, goTest bool
+	agent, ci            string
 }
 
 func initCommand(a *app) *cobra.Command {
@@ -52,12 +52,13 @@ func initCommand(a *app) *cobra.Command {
 
   a SKILL.md, or an AGENTS.md and an agent CLI    a skills.suite.ts for the agent
   files of promptfoo, skill-creator, skillgym     nothing: the command says how to convert or run them
+  data: a CSV file, or JSON lines                 a suite.yaml that asks each row, for a model
   anything else                                   a suite.yaml with prompts and variables, for a model
 
 If something is missing before the suite can run, such as a key, the command says what. Existing files are replaced only
 with --force.
 
-With --ci, also create a CI job, for a config that exists, too. With --types, create plumb.d.ts, the types for suites in
+With --ci, also create a CI job, and with --go a Go test that runs the suites, for a config that exists, too. With --types, create plumb.d.ts, the types for suites in
 TypeScript, and a tsconfig.json if there is none.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
@@ -65,6 +66,7 @@ TypeScript, and a tsconfig.json if there is none.`,
 	cmd.Flags().BoolVar(&c.force, "force", false, "replace existing files")
 	cmd.Flags().StringVar(&c.agent, "agent", "", "create a suite for this `agent`, such as codex or claude-code:opus")
 	cmd.Flags().StringVar(&c.ci, "ci", "", "create the job of a CI `service`: github or gitlab")
+	cmd.Flags().BoolVar(&c.goTest, "go", false, "create a Go test that runs the suite")
 	cmd.Flags().BoolVar(&c.types, "types", false, "create only the types for suites in TypeScript")
 	return cmd
 }
@@ -90,6 +92,9 @@ func (c *initCmd) run(ctx context.Context) error {
 		fmt.Fprintf(c.Stdout, "suites: %s\nrunner: %s\n", c.clean(strings.Join(w.Suites, ", ")), w.Runner)
 	}
 	fmt.Fprintf(c.Stdout, "\nNext: %s\n", c.clean(w.Next))
+	if exists(c.path("go.mod")) && !c.goTest {
+		fmt.Fprintln(c.Stdout, "As a Go test: plumb init --go")
+	}
 	return nil
 }
 
@@ -134,10 +139,10 @@ func (c *initCmd) create(ctx context.Context) (*written, error) {
 	old := c.oldConfig()
 	var err error
 	switch {
-	case c.ci != "" && old != "":
+	case (c.ci != "" || c.goTest) && old != "":
 		w.Next = "commit the files"
 	case old != "" && strings.HasPrefix(old, "skillgym."):
-		w.Found, w.Next = old+": a skillgym config, which Plumb reads as it is", "plumb run SUITE.ts"
+		w.Found, w.Next = old+": a skillgym config, which Plumb reads as it is", "plumb run "+c.skillgymSuites()
 		return w, nil
 	case old != "" && (!c.force || old != "plumb.yaml"):
 		return nil, plumb.WithHint(fmt.Errorf("%s exists already", old),
@@ -145,10 +150,16 @@ func (c *initCmd) create(ctx context.Context) (*written, error) {
 	default:
 		err = c.createProject(ctx, w)
 	}
-	if err != nil || c.ci == "" || w.Found != "" {
+	if len(w.Files) == 0 && w.Found != "" {
 		return w, err
 	}
-	return w, c.writeJob(ctx, w)
+	if err == nil && c.goTest {
+		err = c.writeGoTest(ctx, w)
+	}
+	if err == nil && c.ci != "" {
+		err = c.writeJob(ctx, w)
+	}
+	return w, err
 }
 
 // oldConfig returns the name of a config in the working directory, or "".
@@ -176,14 +187,16 @@ func (c *initCmd) createProject(ctx context.Context, w *written) error {
 		}
 	}
 	found := c.doctor().diagnose(ctx, p)
-	agent, comment, missing := c.chooseAgent(found)
-	name, text := "suite.yaml", firstSuite
+	agent, comment, missing := c.chooseAgent(found, p.Environ())
+	name, text, todo := "suite.yaml", firstSuite, ""
+	rows, rowsTodo, data := c.dataSuite()
 	switch {
 	case len(w.Suites) > 0:
 		if c.agent == "" && (missing || slices.ContainsFunc(w.Suites, func(s string) bool { return !lib.IsCode(s) })) {
 			agent = ""
 		}
-	case agent == "":
+	case c.agent == "" && data != "" && len(c.skillsHere()) == 0:
+		agent, text, todo, w.Found = "", rows, rowsTodo, data+": data"
 	default:
 		var ok bool
 		if text, ok = c.agentSuite(missing); ok || c.agent != "" {
@@ -206,11 +219,17 @@ func (c *initCmd) createProject(ctx context.Context, w *written) error {
 		w.Runner, comment = chooseModel(found)
 	}
 	w.Next = "plumb run"
-	if comment != "" {
-		w.Next = comment + ", then: plumb run"
+	if todo = strings.Trim(todo+"; "+comment, "; "); todo != "" {
+		w.Next = todo + ", then: plumb run"
 	}
 	w.Files = append(w.Files, "plumb.yaml")
-	return c.write("plumb.yaml", configText(kind, w.Runner, comment, w.Suites))
+	var skills []string // of a suite in code, the suite itself offers them
+	for _, s := range c.skillsHere() {
+		if kind == "agent" && !slices.ContainsFunc(w.Suites, lib.IsCode) {
+			skills = append(skills, fmt.Sprintf("%q", s.dir))
+		}
+	}
+	return c.write("plumb.yaml", configText(kind, w.Runner, comment, w.Suites, skills))
 }
 
 // write writes a file in the working directory that the user may share.
@@ -276,7 +295,7 @@ func chooseModel(found []finding) (model, comment string) {
 }
 
 // configText returns a config with a runner of the kind "model" or "agent".
-func configText(kind, runner, comment string, suites []string) []byte {
+func configText(kind, runner, comment string, suites, skills []string) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, "# yaml-language-server: $schema=%s\n\n", schema.ConfigURL)
 	fmt.Fprintln(&b, "# What to run. A suite is a .jsonl file, a directory with a manifest.toml, "+
@@ -290,7 +309,11 @@ func configText(kind, runner, comment string, suites []string) []byte {
 		fmt.Fprintf(&b, "# To do: %s.\n", comment)
 	}
 	if name, model, _ := strings.Cut(runner, ":"); kind == "agent" {
-		fmt.Fprintf(&b, "runners:\n  main:\n    agent: {type: %s, model: %q}\n", name, model)
+		offer := ""
+		if len(skills) > 0 {
+			offer = ", skills: [" + strings.Join(skills, ", ") + "]"
+		}
+		fmt.Fprintf(&b, "runners:\n  main:\n    agent: {type: %s, model: %q%s}\n", name, model, offer)
 	} else {
 		fmt.Fprintf(&b, "runners:\n  main:\n    model: %q\n", runner)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/convert"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // skillSuite is a suite for skills, with SKILLS and CASES in place of its lists.
@@ -29,7 +31,7 @@ var instructionSuite []byte
 // foreign finds a file of another tool. It returns the file with its format, and what to do with
 // it, or two empty strings.
 func (c *initCmd) foreign() (found, do string) {
-	for _, pattern := range []string{"promptfooconfig.*", "evals.json", "evals/evals.json", "skills/*/evals/evals.json"} {
+	for _, pattern := range []string{"promptfooconfig.*", "evals.json", "evals/evals.json", "skills/*/evals/evals.json", "*.jsonl", "*.json"} {
 		files, _ := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(pattern)))
 		for _, file := range files {
 			data, err := os.ReadFile(file)
@@ -37,6 +39,9 @@ func (c *initCmd) foreign() (found, do string) {
 				continue
 			}
 			name := filepath.ToSlash(c.shown(file))
+			if convert.Data(name, data) != nil {
+				continue
+			}
 			if format, _, ok := convert.Suggest(name, data); ok {
 				return name + ": " + format, "plumb convert " + name
 			}
@@ -45,17 +50,45 @@ func (c *initCmd) foreign() (found, do string) {
 	return "", ""
 }
 
-// chooseAgent chooses the agent of the flag, or the first one on the PATH, and otherwise the first
-// one that Plumb knows. The comment says what has to be done before it can run; missing means that it
+// skillgymSuites returns the modules that import skillgym, in the folder and one level below it, as
+// arguments of plumb run.
+func (c *initCmd) skillgymSuites() string {
+	var suites []string
+	for _, pattern := range []string{"*", "*/*"} {
+		files, _ := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(pattern)))
+		for _, file := range files {
+			name := filepath.ToSlash(c.shown(file))
+			if !lib.IsCode(name) || strings.Contains(name, ".config.") || strings.HasPrefix(name, "node_modules/") {
+				continue
+			}
+			if data, err := os.ReadFile(file); err == nil && importsSkillgym.Match(data) {
+				suites = append(suites, name)
+			}
+		}
+	}
+	if len(suites) == 0 {
+		return "SUITE.ts"
+	}
+	return strings.Join(suites, " ")
+}
+
+var importsSkillgym = regexp.MustCompile(`(?:from|require\()\s*["']skillgym["']`)
+
+// chooseAgent chooses the agent of the flag, or the first one on the PATH, if possible one that is
+// logged in, and otherwise Claude Code. The comment says what has to be done before it can run; missing means that it
 // is not on the PATH.
-func (c *initCmd) chooseAgent(found []finding) (runner, comment string, missing bool) {
+func (c *initCmd) chooseAgent(found []finding, environ []string) (runner, comment string, missing bool) {
 	name, model, _ := strings.Cut(c.agent, ":")
-	i := slices.IndexFunc(found, func(f finding) bool {
-		return f.Kind == "agent" && (f.Name == name || name == "" && f.OK)
-	})
+	signIn := map[string]string{}
+	for _, spec := range agent.All() {
+		signIn[spec.Name] = agent.SignIn(spec, environ)
+	}
+	i := slices.IndexFunc(found, func(f finding) bool { return f.Kind == "agent" && f.OK && name == "" && signIn[f.Name] == "" })
 	if i < 0 {
-		name = "claude-code"
-		i = slices.IndexFunc(found, func(f finding) bool { return f.Kind == "agent" && f.Name == name })
+		i = slices.IndexFunc(found, func(f finding) bool { return f.Kind == "agent" && (f.Name == name || f.OK && name == "") })
+	}
+	if i < 0 {
+		i = slices.IndexFunc(found, func(f finding) bool { return f.Kind == "agent" && f.Name == "claude-code" })
 	}
 	f := found[i]
 	if model == "" {
@@ -67,6 +100,9 @@ func (c *initCmd) chooseAgent(found []finding) (runner, comment string, missing 
 	}
 	if !f.OK {
 		todo = append(todo, "install an agent, such as "+f.Name+" ("+f.Fix+")")
+	}
+	if signIn[f.Name] != "" {
+		todo = append(todo, signIn[f.Name])
 	}
 	return f.Name + ":" + model, strings.Join(todo, "; "), !f.OK
 }

@@ -16,8 +16,10 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/suite"
 )
 
 // runCmd is plumb run.
@@ -86,7 +88,7 @@ func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) e
 func (c *runCmd) prepare(ctx context.Context, cmd *cobra.Command, suites []string) (*job.Project, []*job.Job, error) {
 	p, err := c.openFor(ctx, c.projectFlags(), first(suites))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, c.withAbsent(err, suites)
 	}
 	flags := cmd.Flags()
 	if flags.Changed("command") && p.Config.Dir != c.Dir {
@@ -110,12 +112,32 @@ func (c *runCmd) prepare(ctx context.Context, cmd *cobra.Command, suites []strin
 	if len(suites) == 0 {
 		if c.want.Tier == "" {
 			return nil, nil, plumb.WithHint(errors.New("no suite given"),
-				"plumb run suite.jsonl; or plumb run --tier cheap for the published suite; or set suites in plumb.yaml")
+				"plumb init creates one; or plumb run suite.jsonl, plumb run --tier cheap for the published suite, or suites in plumb.yaml")
 		}
 		suites = []string{""}
 	}
 	jobs, err := c.prepareAll(ctx, p, suites)
 	return p, jobs, err
+}
+
+// withAbsent adds the suites that do not exist to the problems of a config, so that both are fixed at
+// once.
+func (c *runCmd) withAbsent(err error, suites []string) error {
+	problems, ok := errors.AsType[doc.Problems](err)
+	if !ok {
+		return err
+	}
+	for _, ref := range suites {
+		if exists(c.env().Path(ref)) {
+			continue
+		}
+		if _, readErr := suite.Read(ref, suite.ReadOptions{Dir: c.Dir}); readErr != nil {
+			problems = append(problems, doc.Problem{
+				Pos: plumb.Position{File: ref}, Message: "there is no such suite", Hint: plumb.Hint(readErr),
+			})
+		}
+	}
+	return problems
 }
 
 // suiteRef returns a suite of the config in the form that [job.Project.Read] expects: a path from
@@ -292,8 +314,7 @@ func (w *interrupts) watch(ctx context.Context) (context.Context, <-chan struct{
 		}
 		w.job.Note(plumb.Note{
 			Level: "warning", Live: true,
-			Text: strings.TrimSpace("Stopping: waiting for the running sessions. Press Ctrl-C again to stop now. " +
-				w.job.Waiting()),
+			Text: "Stopping: waiting for the running sessions. Press Ctrl-C again to stop now.",
 		})
 		select {
 		case <-signals:

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"strings"
 	"time"
@@ -39,24 +41,40 @@ type runsCmd struct {
 	*app
 	projectFlags
 	limit int
+	prune pruning
 }
 
 func runsCommand(a *app) *cobra.Command {
 	c := &runsCmd{app: a}
 	cmd := &cobra.Command{
 		Use:   "runs",
-		Short: "List earlier runs, the latest first",
-		Args:  cobra.NoArgs,
-		RunE:  func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
+		Short: "List earlier runs, the latest first, or delete old ones",
+		Long: `List earlier runs, the latest first.
+
+With --prune, list the runs that nothing was written to for --older-than, except the latest --keep ones. With --yes,
+delete them. A running run is never deleted, and neither is one that a baseline, the config or a kept run names.
+plumb gc then deletes the workspaces that agents left in the deleted runs.`,
+		Example: `  plumb runs
+  plumb runs --prune --older-than 720h --keep 50
+  plumb runs --prune --older-than 720h --keep 50 --yes`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	c.register(cmd.Flags())
 	cmd.Flags().IntVar(&c.limit, "limit", 20, "list at most `n` runs; 0 lists all")
+	c.prune.register(cmd.Flags())
 	return cmd
 }
 
 func (c *runsCmd) run(ctx context.Context) error {
 	p, err := c.open(ctx, c.projectFlags)
 	if err != nil {
+		return err
+	}
+	if c.prune.on {
+		return c.pruneRuns(p)
+	}
+	if err := c.prune.unused(); err != nil {
 		return err
 	}
 	ids, err := run.List(p.Runs())
@@ -371,6 +389,12 @@ func (c *showCmd) showCase(path, caseID string) error {
 	}
 	for _, ev := range all {
 		c.showSession(ev)
+		if ev.Type != plumb.EventSessionJudged {
+			continue
+		}
+		if err := c.showAnswers(plumb.ExecutionDir(path, caseID, state.Runner(ev.Runner)), ev); err != nil {
+			return err
+		}
 	}
 	for _, r := range state.Info.Runners {
 		i, err := state.Index(caseID, r.ID)
@@ -461,6 +485,22 @@ func (c *showCmd) showSession(ev plumb.Event) {
 		out("failure", fmt.Sprintf("%s (%s)", f.Message, f.Origin))
 		out("try", f.Hint)
 	}
+}
+
+// showAnswers prints what the agent answered when plumb explain asked about a session of the
+// execution in dir.
+func (c *showCmd) showAnswers(dir string, ev plumb.Event) error {
+	stored, err := job.ReadExplanations(plumb.SessionDir(dir, ev.Repetition, ev.Session))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, a := range stored.Questions {
+		fmt.Fprintf(c.Stdout, "  asked     %s\n  answer    %s\n\n", c.indent(a.Question.Question, 12), c.indent(a.Answer, 12))
+	}
+	return nil
 }
 
 func count(n *int64) string {

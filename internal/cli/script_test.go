@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,6 +63,9 @@ func scriptEnvironment(env *testscript.Env) error {
 	if err != nil {
 		return err
 	}
+	for name, value := range goCaches() {
+		env.Setenv(name, value)
+	}
 	for name, value := range map[string]string{
 		"HOME": env.WorkDir, "LANG": "C.UTF-8", "TERM": "dumb",
 		"BIN": filepath.Dir(plumb), "REPO": root, "NOBODY": "http://127.0.0.1:1",
@@ -71,6 +75,16 @@ func scriptEnvironment(env *testscript.Env) error {
 		env.Setenv(name, value)
 	}
 	return nil
+}
+
+// goCaches are the caches of Go, which the HOME of a script hides.
+func goCaches() map[string]string {
+	cache, _ := os.UserCacheDir()
+	home, _ := os.UserHomeDir()
+	return map[string]string{
+		"GOCACHE":    cmp.Or(os.Getenv("GOCACHE"), filepath.Join(cache, "go-build")),
+		"GOMODCACHE": cmp.Or(os.Getenv("GOMODCACHE"), filepath.Join(cmp.Or(os.Getenv("GOPATH"), filepath.Join(home, "go")), "pkg", "mod")),
+	}
 }
 
 // signalled runs a command, sends it a signal once a file that matches a pattern contains a text,

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,17 @@ import (
 // path reads a path and makes it absolute.
 func (r *reader) path(v value, path string) string {
 	return r.absolute(r.text(v, path))
+}
+
+// directory reads the path of a directory that runs need.
+func (r *reader) directory(v value, path string) string {
+	dir := r.path(v, path)
+	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
+		r.absent = append(r.absent, doc.Problem{
+			Pos: r.position(v.Place), Message: fmt.Sprintf("%s: there is no directory %q", path, v.Text()),
+		})
+	}
+	return dir
 }
 
 func (r *reader) absolute(path string) string { return (&Config{Dir: r.dir}).Resolve(path) }
@@ -60,8 +72,8 @@ func workspaceModes() []string {
 func (r *reader) workspaceFields(w *plumb.WorkspaceConfig) []field {
 	return []field{
 		{"mode", func(v value, path string) { w.Mode = plumb.WorkspaceMode(r.choice(v, path, workspaceModes())) }},
-		{"cwd", func(v value, path string) { w.Cwd = r.path(v, path) }},
-		{"templateDir", func(v value, path string) { w.TemplateDir = r.path(v, path) }},
+		{"cwd", func(v value, path string) { w.Cwd = r.directory(v, path) }},
+		{"templateDir", func(v value, path string) { w.TemplateDir = r.directory(v, path) }},
 		{"bootstrap", func(v value, path string) { w.Bootstrap = r.bootstrap(v, path) }},
 	}
 }
@@ -142,7 +154,7 @@ func (r *reader) agentFields(a *plumb.AgentConfig) []field {
 		{"env", func(v value, path string) { a.Env = r.pairs(v, path) }},
 		{"version", func(v value, path string) { a.Version = r.text(v, path) }},
 		{"permissions", func(v value, path string) { a.Permissions = r.choice(v, path, permissions()) }},
-		{"skills", func(v value, path string) { a.Skills = r.each(v, path, r.path) }},
+		{"skills", func(v value, path string) { a.Skills = r.each(v, path, r.directory) }},
 		{"mcpServers", func(v value, path string) { a.MCPServers = r.mcpServers(v, path) }},
 		{"inheritConfig", func(v value, path string) { a.InheritConfig = r.yes(v, path) }},
 		{"baseURL", func(v value, path string) { a.BaseURL = r.address(v, path) }},

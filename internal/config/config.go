@@ -213,5 +213,5 @@ func fromValue(path string, tree value, code bool) (*Config, doc.Problems) {
 	if tree.Kind != doc.Null {
 		r.object(tree, "", r.topFields(c))
 	}
-	return c, r.problems.Sorted()
+	return c, r.all().Sorted()
 }

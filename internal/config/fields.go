@@ -3,6 +3,8 @@ package config
 import (
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -10,6 +12,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // field is a key of a section of the config, with the function that reads its value.
@@ -22,7 +25,7 @@ type field struct {
 func (r *reader) topFields(c *Config) []field {
 	return []field{
 		{"$schema", func(v value, path string) { r.text(v, path) }},
-		{"suites", func(v value, path string) { c.Suites = r.words(v, path) }},
+		{"suites", func(v value, path string) { c.Suites = r.suites(v, path) }},
 		{"runners", func(v value, path string) { c.Runners = r.runners(v, path) }},
 		{"judge", func(v value, path string) { r.judge(v, path, c) }},
 		{"embedder", func(v value, path string) { c.Embedder = r.embedder(v, path) }},
@@ -34,6 +37,26 @@ func (r *reader) topFields(c *Config) []field {
 		{"defaults", func(v value, path string) { r.object(v, path, r.defaultsFields(c)) }},
 		{"snapshots", func(v value, path string) { c.Snapshots = r.snapshots(v, path) }},
 	}
+}
+
+// suites reads the suites of a config: files, or published suites.
+func (r *reader) suites(v value, path string) []string {
+	refs, places := r.words(v, path), v.List
+	if v.Kind == doc.String {
+		places = []value{v}
+	}
+	for i, ref := range refs {
+		ext := strings.ToLower(filepath.Ext(ref))
+		if !lib.IsCode(ref) && !slices.Contains([]string{".jsonl", ".json", ".yaml", ".yml"}, ext) {
+			continue
+		}
+		if _, err := os.Stat(r.absolute(ref)); err != nil {
+			r.absent = append(r.absent, doc.Problem{
+				Pos: r.position(places[i].Place), Message: fmt.Sprintf("%s: there is no file %q", path, ref),
+			})
+		}
+	}
+	return refs
 }
 
 func (r *reader) defaultsFields(c *Config) []field {

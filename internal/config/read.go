@@ -22,6 +22,9 @@ type reader struct {
 	// suite means that the document is a suite, and not a config.
 	suite    bool
 	problems doc.Problems
+	// absent are the files and directories that do not exist. They are problems only beside others,
+	// because commands that run nothing do not need them.
+	absent doc.Problems
 }
 
 // value is a value of a config.
@@ -99,17 +102,15 @@ func (r *reader) object(v value, path string, fields []field) {
 
 // elsewhere returns a hint for an unknown key: the nearest known key, or the section of the key.
 func (r *reader) elsewhere(path, key string, fields []field) string {
-	words := make([]string, 0, len(fields))
-	for _, f := range fields {
-		if f.name != "$schema" {
-			words = append(words, f.name)
-		}
-	}
+	words := fieldNames(fields)
 	if near := plumb.Nearest(key, words); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
+	run := fieldNames(r.runFields(&Settings{}))
 	switch {
 	case r.suite:
+	case path == "" && plumb.Nearest(key, run) != "" && !slices.Contains(run, key):
+		return fmt.Sprintf("did you mean %q?", "run."+plumb.Nearest(key, run))
 	case strings.HasPrefix(path, "runners.") && known(fields, "agent") &&
 		known(r.agentFields(&plumb.AgentConfig{}), key):
 		return "it belongs in agent"
@@ -119,6 +120,24 @@ func (r *reader) elsewhere(path, key string, fields []field) string {
 		return "it belongs at the top level"
 	}
 	return doc.DidYouMean(key, words)
+}
+
+func fieldNames(fields []field) []string {
+	words := make([]string, 0, len(fields))
+	for _, f := range fields {
+		if f.name != "$schema" {
+			words = append(words, f.name)
+		}
+	}
+	return words
+}
+
+// all returns the problems of a document. A path that does not exist is one beside others.
+func (r *reader) all() doc.Problems {
+	if r.problems.Err() == nil {
+		return r.problems
+	}
+	return append(r.problems, r.absent...)
 }
 
 // text reads a string that is not blank.

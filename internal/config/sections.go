@@ -35,7 +35,7 @@ func ReadSections(file, dir string, v doc.Value) (s Sections, c Content, _ doc.P
 	if c.Prompts == nil && c.Data == nil {
 		r.missing(v, "suite", "cases", "a list of cases")
 	}
-	return s, c, r.problems
+	return s, c, r.all()
 }
 
 // ReadExports reads the sections of a suite in code from its exports, which are JSON or nil.
@@ -52,12 +52,12 @@ func ReadExports(file, dir string, workspace, skills json.RawMessage) (s Section
 			f.read(v, f.name)
 		}
 	}
-	return s, r.problems
+	return s, r.all()
 }
 
 func (r *reader) sectionFields(s *Sections) []field {
 	return []field{
 		{"workspace", func(v value, _ string) { s.Workspace = r.workspace(v, "workspace") }},
-		{"skills", func(v value, _ string) { s.Skills = r.each(v, "skills", r.path) }},
+		{"skills", func(v value, _ string) { s.Skills = r.each(v, "skills", r.directory) }},
 	}
 }

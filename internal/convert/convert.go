@@ -24,8 +24,9 @@ type Result struct {
 	// Suite and Config are the texts of suite.yaml and plumb.yaml. Suite is nil if the file has no
 	// test that could be carried over; Config is nil if the format has no runners.
 	Suite, Config []byte
-	// Cases counts the written cases, LeftOut the tests that could not be carried over.
-	Cases, LeftOut int
+	// Cases counts the written cases. LeftOut are the ids of the tests that could not be carried over.
+	Cases   int
+	LeftOut []string
 	// Lost are the features that could not be carried over. Warnings among them are differences
 	// that change no verdict.
 	Lost doc.Problems
@@ -86,8 +87,8 @@ type work struct {
 	run      object
 	configs  bool
 	// allRefused is set if no case can be carried over, because of a feature of the whole file.
-	// unread counts the rows that no case was made of.
-	unread      int
+	// unread are the ids of the rows that no case was made of.
+	unread      []string
 	defaultVars object
 }
 
@@ -146,7 +147,7 @@ func (w *work) result() *Result {
 	r := &Result{Format: w.format.Name, Suite: suite, Lost: w.lost.Sorted(), LeftOut: w.unread}
 	for _, i := range w.cases {
 		if len(i.lost) > 0 {
-			r.LeftOut++
+			r.LeftOut = append(r.LeftOut, i.id)
 		} else {
 			r.Cases++
 		}

@@ -235,7 +235,7 @@ func skillEvals(w *work, data []byte) error {
 		}
 		w.others(i, n, "id", "prompt", "files", "expectations", "assertions")
 	}
-	w.tell(w.file, root.place(), "the suite names no agent and offers no skill", "plumb run suite.yaml --agent claude-code:MODEL; or let plumb init write a config with the skill")
+	w.tell(w.file, root.place(), "the suite names no agent and offers no skill", "plumb init --agent claude-code writes a config with the skills of this folder")
 	return nil
 }
 
@@ -249,7 +249,7 @@ func csvSuite(w *work, data []byte) error {
 	find := func(names ...string) int {
 		return slices.IndexFunc(t.columns, func(c string) bool { return slices.Contains(names, strings.ToLower(c)) })
 	}
-	input, ideal := find("input", "prompt", "question"), find("ideal", "target", "expected", "answer", "output")
+	input, ideal := find(promptColumns()...), find(idealColumns()...)
 	if input < 0 {
 		return doc.Problems{{
 			Pos: doc.Place{Line: 1, Column: 1}.In(w.file), Message: "no column is the prompt",

@@ -53,6 +53,9 @@ func with(f Format, convert func(*work, []byte) error) *Format {
 func Suggest(path string, data []byte) (name, do string, ok bool) {
 	f := Detect(path, data)
 	if f == nil || f.Name == csvFormat.Name {
+		if d := Data(path, data); d != nil && d.Prompt != "" && !d.cases {
+			return "data: questions without checks", "plumb init writes a suite that asks each row of it", true
+		}
 		return "", "", false
 	}
 	if f.Do != "" {

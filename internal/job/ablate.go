@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -98,7 +97,7 @@ func (j *Job) checkOffered(c plumb.RunnerConfig, w agent.Withheld) error {
 		o.readTemplate(template)
 	}
 	for _, dir := range j.Suite.Skills {
-		o.skills = append(o.skills, plumb.Content{Name: filepath.Base(dir)})
+		o.skills = append(o.skills, plumb.Content{Name: agent.SkillName(dir)})
 	}
 	setup := j.runnerSetup(&plain, &o)
 	var names []string

@@ -60,13 +60,19 @@ func explained(dir string) (out []report.Explained, err error) {
 	return out, err
 }
 
-// FindQuestions returns the artifact directory of a session with questions: dir itself, or the only
-// one below it. Among the sessions of one execution it chooses the last.
-func FindQuestions(dir string) (string, error) {
+// ReadQuestions reads the questions about the session in dir.
+func ReadQuestions(dir string) (*run.Explanation, error) {
+	var e run.Explanation
+	return &e, readJSON(filepath.Join(dir, run.ExplainFile), &e)
+}
+
+// FindQuestions returns the artifact directories of the sessions with questions in dir and below it:
+// the last session of each execution. There is at least one, or an error.
+func FindQuestions(dir string) ([]string, error) {
 	if info, err := os.Stat(dir); err != nil {
-		return "", fmt.Errorf("read the artifact directory: %w", err)
+		return nil, fmt.Errorf("read the artifact directory: %w", err)
 	} else if !info.IsDir() {
-		return "", fmt.Errorf("%s is not a directory", dir)
+		return nil, fmt.Errorf("%s is not a directory", dir)
 	}
 	last := map[string]string{} // the last session of each execution
 	var executions []string
@@ -99,23 +105,18 @@ func FindQuestions(dir string) (string, error) {
 		return nil
 	})
 	if err != nil {
-		return "", fmt.Errorf("look for questions: %w", err)
+		return nil, fmt.Errorf("look for questions: %w", err)
 	}
-	switch len(executions) {
-	case 0:
+	if len(executions) == 0 {
 		err := fmt.Errorf("no %s in %s or below it: no failed check there asks a question", run.ExplainFile, dir)
-		return "", plumb.WithHint(err,
+		return nil, plumb.WithHint(err,
 			"the grouped checks of suites in code ask questions, such as assert.commands.includes")
-	case 1:
-		return last[executions[0]], nil
-	default:
-		var shown []string
-		for _, e := range executions[:min(len(executions), 5)] {
-			shown = append(shown, "plumb explain "+last[e])
-		}
-		err := fmt.Errorf("%d executions in %s have questions; choose one of them", len(executions), dir)
-		return "", plumb.WithHint(err, strings.Join(shown, "\n"))
 	}
+	sessions := make([]string, len(executions))
+	for i, e := range executions {
+		sessions[i] = last[e]
+	}
+	return sessions, nil
 }
 
 // compareSessions compares two directories of sessions by the numbers of repetition and retry in
@@ -153,9 +154,11 @@ func OpenInterview(p *Project, dir string, fromConfig bool) (_ *Interview, err e
 	defer func() { err = hide(p.redact, err) }()
 	v := &Interview{dir: dir, project: p}
 	file := filepath.Join(dir, run.ExplainFile)
-	if err := readJSON(file, &v.Explanation); err != nil {
+	questions, err := ReadQuestions(dir)
+	if err != nil {
 		return nil, err
 	}
+	v.Explanation = *questions
 	switch {
 	case len(v.Questions) == 0:
 		return nil, fmt.Errorf("%s has no questions", file)

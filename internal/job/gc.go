@@ -3,6 +3,7 @@ package job
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,14 @@ type Garbage struct {
 	Workspaces []string         `json:"workspaces"`
 	// Homes are the configuration directories of agents whose process is dead.
 	Homes []string `json:"homes"`
+	// Others are workspaces of other projects, which were left alone.
+	Others []LeftWorkspace `json:"others"`
+}
+
+// LeftWorkspace is a workspace with the directory of the run that left it.
+type LeftWorkspace struct {
+	Path   string `json:"path"`
+	RunDir string `json:"runDir"`
 }
 
 // GarbageProcess is a program that a run left running.
@@ -31,12 +40,27 @@ type GarbageProcess struct {
 	Run     string `json:"run"`
 }
 
-// CollectGarbage ends the processes, and deletes the homes of agents and the workspaces below root,
-// that runs left. It keeps workspaces that changed after before, unless their run is gone. With
-// dryRun it changes nothing. It returns what it found, even with an error; nil means that it did
-// not begin.
-func CollectGarbage(root string, before time.Time, dryRun bool) (*Garbage, error) {
-	found := &Garbage{DryRun: dryRun, Processes: []GarbageProcess{}, Workspaces: []string{}, Homes: []string{}}
+// GarbageOptions say what [CollectGarbage] deletes.
+type GarbageOptions struct {
+	// Root is the directory of workspaces.
+	Root string
+	// Runs is the directory of runs whose workspaces may be deleted; "" means those of all projects.
+	Runs string
+	// Before is the time of the last change up to which workspaces are deleted. Those of runs that
+	// are gone are deleted in any case.
+	Before time.Time
+	// DryRun changes nothing.
+	DryRun bool
+}
+
+// CollectGarbage ends the processes, and deletes the homes of agents and the workspaces, that runs
+// left. It returns what it found, even with an error; nil means that it did not begin.
+func CollectGarbage(o GarbageOptions) (*Garbage, error) {
+	root, dryRun := o.Root, o.DryRun
+	found := &Garbage{
+		DryRun: dryRun, Processes: []GarbageProcess{}, Workspaces: []string{}, Homes: []string{},
+		Others: []LeftWorkspace{},
+	}
 	claims, err := run.Claims()
 	if err != nil {
 		return nil, err
@@ -59,11 +83,17 @@ func CollectGarbage(root string, before time.Time, dryRun bool) (*Garbage, error
 	}
 	homes, err = agent.Sweep(dryRun)
 	found.Homes, failed = append(found.Homes, homes...), errors.Join(failed, err)
-	workspaces, err := abandoned(root, claims, before)
+	workspaces, err := abandoned(root, claims, o.Before)
 	if err != nil {
 		return nil, errors.Join(failed, err)
 	}
-	for _, dir := range workspaces {
+	for _, w := range workspaces {
+		// The run may be gone, so only its parent can be resolved.
+		if o.Runs != "" && w.RunDir != "" && !files.Within(resolved(filepath.Dir(w.RunDir)), resolved(o.Runs)) {
+			found.Others = append(found.Others, w)
+			continue
+		}
+		dir := w.Path
 		if !dryRun {
 			if err := os.RemoveAll(dir); err != nil {
 				failed = errors.Join(failed, fmt.Errorf("delete the workspaces %s: %w", dir, err))
@@ -73,6 +103,9 @@ func CollectGarbage(root string, before time.Time, dryRun bool) (*Garbage, error
 		found.Workspaces = append(found.Workspaces, dir)
 	}
 	if !dryRun {
+		for _, w := range found.Others { // their claims still say whose they are
+			maps.DeleteFunc(claims, func(_ string, c run.Claim) bool { return c.RunDir == w.RunDir })
+		}
 		failed = errors.Join(failed, dropClaims(claims))
 	}
 	return found, failed
@@ -156,7 +189,7 @@ func dropClaims(claims map[string]run.Claim) error {
 
 // abandoned returns the directories of workspaces to delete: those of runs without an owner that
 // did not change after before, and those of runs that are gone.
-func abandoned(root string, claims map[string]run.Claim, before time.Time) ([]string, error) {
+func abandoned(root string, claims map[string]run.Claim, before time.Time) ([]LeftWorkspace, error) {
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -164,7 +197,7 @@ func abandoned(root string, claims map[string]run.Claim, before time.Time) ([]st
 	if err != nil {
 		return nil, fmt.Errorf("look for workspaces: %w", err)
 	}
-	var dirs []string
+	var dirs []LeftWorkspace
 	for _, e := range entries {
 		dir := filepath.Join(root, e.Name())
 		info, err := e.Info()
@@ -181,7 +214,7 @@ func abandoned(root string, claims map[string]run.Claim, before time.Time) ([]st
 			gone = errors.Is(err, os.ErrNotExist)
 		}
 		if (owner.RunDir == "" || !run.Locked(owner.RunDir)) && (gone || info.ModTime().Before(before)) {
-			dirs = append(dirs, dir)
+			dirs = append(dirs, LeftWorkspace{dir, owner.RunDir})
 		}
 	}
 	return dirs, nil

@@ -366,9 +366,6 @@ func (j *Job) openBaselines() (err error) {
 	return err
 }
 
-// Waiting says which providers keep the job waiting, or "".
-func (j *Job) Waiting() string { return j.factory.transport.Waiting() }
-
 // Note records a note in the log of the run, without secrets.
 func (j *Job) Note(n plumb.Note) { j.factory.env.Note(n) }
 

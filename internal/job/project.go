@@ -87,10 +87,6 @@ type Project struct {
 	codeOutput *redactingWriter
 }
 
-// defaultOutputDir holds the runs and the cache. It is relative to the config file, or without one
-// to the working directory.
-const defaultOutputDir = ".plumb"
-
 // OpenProject finds the project of the working directory. configPath names its config file; with ""
 // OpenProject looks for one. A non-empty outputDir replaces the output directory of the config.
 func OpenProject(ctx context.Context, env Env, configPath, outputDir string) (*Project, error) {
@@ -159,7 +155,7 @@ func NewProject(env Env, c *config.Config, outputDir string) (*Project, error) {
 	case c.Run.OutputDir != "":
 		p.Root = c.Run.OutputDir
 	default:
-		p.Root = filepath.Join(c.Dir, defaultOutputDir)
+		p.Root = filepath.Join(c.Dir, run.Home)
 	}
 	dotenv, err := config.DotEnv(c.Dir, env.Getenv)
 	if err != nil {

@@ -50,7 +50,7 @@ func (j *Job) setup() *plumb.Setup {
 		offered.readRoot(w.Cwd)
 	}
 	for _, dir := range j.Suite.Skills {
-		offered.skills = append(offered.skills, plumb.Content{Name: filepath.Base(dir), Hash: hashTree(dir)})
+		offered.skills = append(offered.skills, skillContent(dir))
 	}
 	for i, r := range j.runners {
 		var c plumb.RunnerConfig
@@ -118,7 +118,7 @@ func (j *Job) runnerSetup(c *plumb.RunnerConfig, o *offered) plumb.RunnerSetup {
 			if !filepath.IsAbs(dir) {
 				dir = filepath.Join(j.project.Config.Dir, dir)
 			}
-			r.Skills = append(r.Skills, plumb.Content{Name: filepath.Base(dir), Hash: hashTree(dir)})
+			r.Skills = append(r.Skills, skillContent(dir))
 		}
 		for name, server := range a.MCPServers {
 			server.Env = runner.PublicEnv(server.Env)
@@ -178,6 +178,9 @@ type offered struct{ skills, instructions, servers []plumb.Content }
 func (o *offered) readTemplate(dir string) string {
 	skillDirs := map[string]bool{}
 	special := func(rel string) bool {
+		if slices.Contains(strings.Split(rel, "/"), run.Home) {
+			return true
+		}
 		if agent.OffersIn(rel, func(s *agent.Spec) []string { return s.Instructions }) {
 			o.instructions = append(o.instructions, plumb.Content{Name: rel, Hash: hashFile(filepath.Join(dir, rel))})
 			return true
@@ -236,6 +239,13 @@ func skillOf(rel string) (string, bool) {
 
 // hashTree returns the hash of the files in a directory.
 func hashTree(dir string) string { return hashFiles(dir, func(string) bool { return false }) }
+
+// skillContent returns the name of the skill in a directory, and the hash of what an agent sees of it.
+func skillContent(dir string) plumb.Content {
+	return plumb.Content{
+		Name: agent.SkillName(dir), Hash: hashFiles(dir, func(rel string) bool { return !agent.SkillFile(rel) }),
+	}
+}
 
 // hashFiles returns the hash of the names, the contents and the executable bits of the files in a
 // directory, without those that skip names. A symbolic link counts with its target.

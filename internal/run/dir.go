@@ -68,8 +68,17 @@ func newID(now time.Time) string {
 	) + digits[ms/32:][:1] + digits[ms%32:][:1] + strings.ToLower(rand.Text()[:4])
 }
 
-// Discard removes the directory of a run that could not begin, and unlocks it.
+// Discard removes the directory of a run, and unlocks it.
 func (d *Dir) Discard() error { return errors.Join(d.lock.Close(), os.RemoveAll(d.Path)) }
+
+// Delete deletes the run at path. The error is [ErrLocked] while another process owns it.
+func Delete(path string) error {
+	d, err := Open(path)
+	if err != nil {
+		return err
+	}
+	return d.Discard()
+}
 
 // Open locks the directory of an earlier run. The error is [ErrLocked] while another process owns
 // it.

@@ -399,7 +399,7 @@ func (e *engine) ask(ctx context.Context, t task, req plumb.Request) *session {
 	report, err := ask(limited, e.Runners[t.runner], req)
 	late := errors.Is(context.Cause(limited), plumb.ErrTimeLimit)
 	cancel()
-	if err != nil && ctx.Err() != nil && !late {
+	if err != nil && !late && (ctx.Err() != nil || errors.Is(err, plumb.ErrStopping)) {
 		return nil // a partial answer after an interruption is not a result; a resumed run asks again
 	}
 	s := &session{number: req.Session, report: report}
@@ -410,7 +410,7 @@ func (e *engine) ask(ctx context.Context, t task, req plumb.Request) *session {
 		if f, ok := errors.AsType[*plumb.Failure](err); ok {
 			s.failure.LogPath = f.LogPath
 		}
-		s.failure.Hint = "raise the limit with --timeout, or in the case (timeout_ms, timeoutMs)"
+		s.failure.Hint = timeoutHint(e.Runners[t.runner].Info().Kind, report)
 		if report != nil && len(report.Notes) > 0 { // for example: it waits for the network
 			s.failure.Hint += "; the session's last note was: " + report.Notes[len(report.Notes)-1]
 		}
@@ -422,6 +422,16 @@ func (e *engine) ask(ctx context.Context, t task, req plumb.Request) *session {
 		fillDefaults(report, req, began, time.Now())
 	}
 	return s
+}
+
+// timeoutHint says what to do about a session that reached its time limit.
+func timeoutHint(kind plumb.RunnerKind, report *plumb.SessionReport) string {
+	const raise = "raise the limit with --timeout, or in the case (timeout_ms, timeoutMs)"
+	if kind == plumb.RunnerAgent && !report.Began() {
+		return "no answer of a model reached the agent: check the network, the proxy and the address of its provider; " +
+			"if they work, " + raise
+	}
+	return raise
 }
 
 // fillDefaults sets the fields that the runner left empty.
@@ -478,12 +488,14 @@ func (e *engine) judge(ctx context.Context, t task, s *session) error {
 	j := judge(limited, evidence, s.failure)
 	e.classify(limited, t, evidence, s, j)
 	cancel()
-	var asked, broken bool
+	var asked, broken, unanswered bool
 	for i := range j.Verdicts {
+		f := j.Verdicts[i].Error
 		asked = asked || j.Verdicts[i].Asked != nil
-		broken = broken || j.Verdicts[i].Error != nil
+		broken = broken || f != nil
+		unanswered = unanswered || f != nil && f.Origin == plumb.OriginJudge
 	}
-	if broken && ctx.Err() != nil {
+	if broken && ctx.Err() != nil || unanswered && e.draining() {
 		return nil //nolint:nilerr // a resumed run judges it
 	}
 	ev := e.event(plumb.EventSessionJudged, t, s.number)

@@ -82,7 +82,8 @@ type Options struct {
 	// Redact removes secrets from stored and emitted events and from artifacts. Sessions are judged
 	// before that. Nil removes nothing.
 	Redact *redact.Redactor
-	// When Drain is closed, no more sessions start, and the running sessions finish.
+	// When Drain is closed, no more sessions start, and the running sessions finish, except those
+	// that wait for their turn or for a retry.
 	Drain <-chan struct{}
 	// Notes are recorded when they arrive, each text once.
 	Notes <-chan plumb.Note
@@ -426,7 +427,18 @@ func (e *engine) stopped() bool {
 	}
 }
 
+// draining reports whether the user has interrupted the run, so that requests no longer wait.
+func (e *engine) draining() bool {
+	select {
+	case <-e.Drain:
+		return true
+	default:
+		return false
+	}
+}
+
 func (e *engine) run(ctx context.Context) error {
+	ctx = plumb.WithStopping(ctx, e.Drain)
 	began, accompanied := time.Now(), e.accompany(ctx)
 	workers, cancelWorkers := context.WithCancelCause(ctx)
 	defer cancelWorkers(nil)

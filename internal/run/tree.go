@@ -12,6 +12,10 @@ import (
 	"github.com/plumb-eval/plumb/internal/files"
 )
 
+// Home is the name of the directory of a project in which Plumb keeps its runs by default. A template
+// is copied without it: an agent must not see the answers of earlier runs.
+const Home = ".plumb"
+
 // copyTree copies a template into a workspace, with modes and times, so that tools see unchanged
 // files. It clones files if the file system can. It never makes hard links: a change by the agent
 // must not reach the template. A symbolic link within the template is kept; one that leads out of
@@ -54,6 +58,9 @@ func (c treeCopy) dir(from, to string, outside []string) error {
 		return err
 	}
 	for _, e := range entries {
+		if e.Name() == Home && e.IsDir() {
+			continue
+		}
 		if err := c.entry(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()), e.Type(), outside); err != nil {
 			return err
 		}

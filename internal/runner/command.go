@@ -195,6 +195,8 @@ func (c *command) turn(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 		return ended(ctx)
+	case <-plumb.Stopping(ctx):
+		return plumb.ErrStopping
 	}
 }
 

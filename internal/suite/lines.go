@@ -133,7 +133,7 @@ func (b *Bundle) notLines(first []byte, whole bool) *doc.Problem {
 	case bytes.HasPrefix(line, []byte("[")) && (len(line) == 1 || !bytes.HasSuffix(line, []byte("}"))):
 		if len(line) == 1 || whole && json.Valid(bytes.TrimSpace(text)) || !whole && !json.Valid(line) {
 			return because("the file is one JSON list",
-				"a suite has one case per line; convert the file with jq -c '.[]' FILE")
+				"a .jsonl suite has one case per line; rename the file to .yaml, which may have a JSON list of cases")
 		}
 	case len(line) == 1 && line[0] == '{' && len(bytes.TrimSpace(rest)) > 0:
 		return because("a case spans several lines",

@@ -297,8 +297,8 @@ func (l *linter) shortTerms(i int) {
 		if n > 2 || strings.ContainsFunc(t.text, other) || isWide(t.text) {
 			continue
 		}
-		message := fmt.Sprintf("%s looks for %q, which longer words also contain: %s", t.kind, t.text,
-			"use exact_match, regex or numeric")
+		message := fmt.Sprintf("%q of %s also matches inside longer words: use exact_match, regex or numeric",
+			t.text, t.kind)
 		l.add(&l.suite.Cases[i], "short-term", message, n > 1)
 	}
 }

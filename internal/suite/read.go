@@ -407,7 +407,9 @@ func notASuite(name string) string {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".toml":
 		return "use the directory of the manifest instead"
-	case ".csv", ".md", ".txt":
+	case ".csv":
+		return "plumb init writes a suite that reads it as data, see docs/suites.md"
+	case ".md", ".txt":
 		return "a suite is a .jsonl file with one case per line, a .yaml file, or a module such as a .ts file"
 	case ".tsx", ".jsx":
 		return "a suite in code is a .ts or .js file"

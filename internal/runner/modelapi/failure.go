@@ -98,13 +98,7 @@ func (t *target) hint(p *problem) string {
 	case malformed:
 		return t.addressHint()
 	case network:
-		switch {
-		case p.unreachable() && t.provider.Start != "":
-			return "start the server (" + t.provider.Start + "), or " + t.addressHint()
-		case isPermanent(p.err), p.unreachable():
-			return t.addressHint()
-		}
-		return "check the network and the proxy settings"
+		return t.connectionHint(p)
 	default:
 		return t.statusHint(p)
 	}
@@ -149,11 +143,15 @@ func (t *target) pullHint() string {
 }
 
 func (t *target) addressHint() string {
-	hint := "check the base URL " + t.base.String()
-	if t.provider.BaseURLEnv != "" {
-		hint += " (baseURL, or " + t.provider.BaseURLEnv + ")"
+	return "check the base URL " + t.base.String() + t.addressSetting()
+}
+
+// addressSetting names the settings of the base URL, in parentheses.
+func (t *target) addressSetting() string {
+	if t.provider.BaseURLEnv == "" {
+		return ""
 	}
-	return hint
+	return " (baseURL, or " + t.provider.BaseURLEnv + ")"
 }
 
 func keyHint(p Provider) string {

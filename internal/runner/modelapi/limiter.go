@@ -1,6 +1,7 @@
 package modelapi
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -87,6 +88,7 @@ func (l *limiter) acquire(ctx context.Context) (uint64, error) {
 	case <-w.ready:
 		return w.epoch, nil
 	case <-ctx.Done():
+	case <-plumb.Stopping(ctx):
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -97,7 +99,7 @@ func (l *limiter) acquire(ctx context.Context) (uint64, error) {
 	default:
 		l.queue = slices.DeleteFunc(l.queue, func(other *waiter) bool { return other == w })
 	}
-	return 0, ctx.Err()
+	return 0, cmp.Or(ctx.Err(), plumb.ErrStopping)
 }
 
 // release frees a place and adapts the limit to how the request ended.

@@ -225,6 +225,14 @@ func (m *Model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepor
 		resume := plumb.Waiting(ctx)
 		err := m.parallel.Acquire(ctx, 1)
 		resume()
+		select {
+		case <-plumb.Stopping(ctx):
+			if err == nil {
+				m.parallel.Release(1)
+				err = plumb.ErrStopping
+			}
+		default:
+		}
 		if err != nil {
 			return m.broken(ctx, newSession(m, req), &problem{kind: stopped, err: err})
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -163,14 +162,6 @@ func isTemporary(err error) bool {
 	return ok && !dns.IsNotFound
 }
 
-// isPermanent reports whether a network error comes from the configuration.
-func isPermanent(err error) bool {
-	var certificate *tls.CertificateVerificationError
-	var record tls.RecordHeaderError
-	return errors.As(err, &certificate) || errors.As(err, &record) ||
-		strings.Contains(err.Error(), "HTTP response to HTTPS client")
-}
-
 // describe returns what happened, as text that follows "provider: ".
 func (p *problem) describe() string {
 	var b strings.Builder
@@ -190,7 +181,7 @@ func (p *problem) describe() string {
 	case malformed, oversized:
 		b.WriteString("unreadable reply: " + p.err.Error())
 	default:
-		b.WriteString(p.err.Error())
+		b.WriteString(connectionText(p.err))
 	}
 	var more []string
 	if p.requestID != "" {

@@ -166,6 +166,12 @@ func newBase(opts TransportOptions) *http.Transport {
 		}
 		choose := proxies.ProxyFunc()
 		base.Proxy = func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
+		base.OnProxyConnectResponse = func(_ context.Context, _ *url.URL, _ *http.Request, res *http.Response) error {
+			if res.StatusCode != http.StatusOK {
+				return &proxyError{oneLine(res.Status)}
+			}
+			return nil
+		}
 	}
 	return base
 }
@@ -292,6 +298,9 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 		ex.attempts++
 		t.requests.Add(1)
 		p := t.send(ctx, c, &ex)
+		if ex.attempts == 1 && misses(c.url, p) && !c.lane.reached.Load() && t.expectsTLS(ctx, c.url) {
+			p.err = errExpectsTLS
+		}
 		c.lane.release(epoch, p.effect())
 		if p == nil {
 			c.lane.budget.refund()
@@ -370,13 +379,15 @@ func (t *Transport) giveUp(
 	return ""
 }
 
-// sleep waits for d, or until ctx ends, which is an error.
+// sleep waits for d. It is an error if ctx or its run ends before.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
+	case <-plumb.Stopping(ctx):
+		return plumb.ErrStopping
 	case <-timer.C:
 		return nil
 	}
@@ -425,6 +436,9 @@ func (t *Transport) send(ctx context.Context, c *call, ex *exchange) *problem {
 	}
 	if res.StatusCode >= 300 {
 		p := statusProblem(res, buf.Bytes(), ex.requestID)
+		if rejectsPlainHTTP(p) {
+			return &problem{kind: network, err: errExpectsTLS}
+		}
 		if err == nil || p.temporary() {
 			return p
 		}

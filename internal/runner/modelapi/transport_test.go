@@ -151,7 +151,7 @@ func TestFinality(t *testing.T) {
 		"no such host":       {broken(&net.DNSError{Err: "no such host", Name: "x", IsNotFound: true}), 1, "unreachable", "base URL"},
 		"name not found now": {broken(&net.DNSError{Err: "server misbehaving", Name: "x", IsTemporary: true}), 3, "unreachable", "base URL"},
 		"bad certificate":    {broken(&tls.CertificateVerificationError{Err: errors.New("expired")}), 1, "unreachable", "base URL"},
-		"plain for TLS":      {broken(errors.New("http: server gave HTTP response to HTTPS client")), 1, "unreachable", "base URL"},
+		"plain for TLS":      {broken(errors.New("http: server gave HTTP response to HTTPS client")), 1, "unreachable", "use http://"},
 		"torn content":       {step(200, `{"id":`), 6, "provider-error", "base URL"},
 		"broken off in body": {tornBody(200), 6, "connection", "network"},
 		"torn complaint":     {tornBody(400), 6, "connection", "network"},

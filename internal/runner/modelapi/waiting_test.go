@@ -32,3 +32,32 @@ func TestTimeLimitLeavesOutTheQueue(t *testing.T) {
 		}
 	})
 }
+
+// TestStoppingEndsWaits interrupts a run whose requests wait for a rate limit of an hour: one to be
+// sent again, one for its turn. Both end at once, and neither is sent.
+func TestStoppingEndsWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		base := script(step(429, overloaded, "Retry-After", "300"))
+		m := talker(t, base, TransportOptions{})
+		stopping := make(chan struct{})
+		ctx := plumb.WithStopping(t.Context(), stopping)
+		ended := make(chan error, 2)
+		ask := func() {
+			_, err := m.Run(ctx, say("hi"))
+			ended <- err
+		}
+		go ask()
+		synctest.Wait()
+		go ask()
+		time.AfterFunc(time.Minute, func() { close(stopping) })
+		start := time.Now()
+		for range 2 {
+			if err := <-ended; !errors.Is(err, plumb.ErrStopping) {
+				t.Errorf("error %v", err)
+			}
+		}
+		if waited := time.Since(start); waited != time.Minute || len(base.requests) != 1 {
+			t.Errorf("%d requests, ended after %v", len(base.requests), waited)
+		}
+	})
+}

@@ -48,3 +48,14 @@ export const assert = Object.assign(strict, groups, {
 	leaksNoSecret,
 	soft,
 }) as unknown as PlumbAssert;
+
+// The singular of a group is a common mistake.
+for (const name of Object.keys(groups).filter((name) => name.endsWith("s"))) {
+	const singular = name.slice(0, -1);
+	Object.defineProperty(assert, singular, {
+		configurable: true,
+		get(): never {
+			throw new TypeError(`assert.${singular} does not exist: did you mean assert.${name}?`);
+		},
+	});
+}

@@ -1,0 +1,72 @@
+package convert
+
+import (
+	"bytes"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/plumb-eval/plumb/internal/doc"
+)
+
+// Rows describes a file with one question a row, judging by its first row.
+type Rows struct {
+	// Columns are the names of the columns.
+	Columns []string
+	// Prompt is the column with the question, and Ideal the one with the right answer; "" if no
+	// name says so.
+	Prompt, Ideal string
+	// Checked is set if a column has the checks of its row.
+	Checked bool
+	// cases is set if the rows look like cases that lack a check.
+	cases bool
+}
+
+// Data returns what is in a file of data: CSV, or JSON lines with objects that are neither cases
+// nor records of another tool. It is nil for any other file.
+func Data(path string, data []byte) *Rows {
+	if f := Detect(path, data); f != nil && f.Name != csvFormat.Name {
+		return nil
+	}
+	var d Rows
+	line, _, _ := bytes.Cut(bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\uFEFF")), " \t\r\n"), []byte("\n"))
+	isText := func(string) bool { return true }
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".csv":
+		t, err := readTable(path, append(line, '\n'))
+		if err != nil {
+			return nil
+		}
+		d.Columns = t.columns
+	case ".jsonl", ".ndjson":
+		v, problem := doc.ParseJSON(path, line)
+		if problem != nil || v.Kind != doc.Map || v.Get("assertion") != nil || v.Get("assertions") != nil || v.Get("category") != nil {
+			return nil
+		}
+		for _, m := range v.Members {
+			d.Columns = append(d.Columns, m.Key)
+		}
+		isText = func(name string) bool { return v.Get(name).Kind == doc.String }
+		d.cases = v.Get("id") != nil && v.Get("input") != nil
+	}
+	find := func(names []string) string {
+		for _, name := range names {
+			i := slices.IndexFunc(d.Columns, func(c string) bool { return strings.EqualFold(c, name) && isText(c) })
+			if i >= 0 {
+				return d.Columns[i]
+			}
+		}
+		return ""
+	}
+	d.Prompt, d.Ideal = find(promptColumns()), find(idealColumns())
+	d.Checked = slices.ContainsFunc(d.Columns, func(c string) bool { return strings.HasPrefix(c, "__expected") })
+	if len(d.Columns) == 0 {
+		return nil
+	}
+	return &d
+}
+
+// promptColumns are the names of columns with a question, idealColumns those with the right answer.
+func promptColumns() []string { return []string{"input", "prompt", "question"} }
+
+func idealColumns() []string { return []string{"ideal", "target", "expected", "answer", "output"} }

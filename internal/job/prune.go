@@ -1,0 +1,136 @@
+package job
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/plumb-eval/plumb/internal/run"
+)
+
+// OldRuns are runs that can be deleted. Its keys are documented.
+type OldRuns struct {
+	DryRun bool     `json:"dryRun"`
+	Runs   []OldRun `json:"runs"`
+	// Kept counts the other runs of the project.
+	Kept int `json:"kept"`
+}
+
+// OldRun is a run that can be deleted.
+type OldRun struct {
+	ID        string    `json:"id"`
+	Path      string    `json:"path"`
+	Bytes     int64     `json:"bytes"`
+	LastWrite time.Time `json:"lastWrite"`
+}
+
+// OldRuns returns the runs that nothing was written to after before, the oldest first. It leaves out
+// the latest keep runs, running ones, and those that a baseline, the config or a kept run names.
+func (p *Project) OldRuns(before time.Time, keep int) (*OldRuns, error) {
+	ids, err := run.List(p.Runs())
+	if err != nil {
+		return nil, err
+	}
+	old, texts := &OldRuns{Runs: []OldRun{}}, [][]byte{}
+	add := func(path string) error {
+		data, err := os.ReadFile(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		texts = append(texts, data)
+		return err
+	}
+	var candidates []OldRun
+	for i, id := range ids {
+		path := filepath.Join(p.Runs(), id)
+		r := OldRun{ID: id, Path: path}
+		if i < len(ids)-keep && !run.Locked(path) {
+			if r.Bytes, r.LastWrite, err = measure(path); err != nil {
+				return nil, fmt.Errorf("measure run %s: %w", id, err)
+			}
+			if r.LastWrite.Before(before) {
+				candidates = append(candidates, r)
+				continue
+			}
+		}
+		if err := add(filepath.Join(path, run.SpecFile)); err != nil {
+			return nil, err
+		}
+	}
+	if p.Config.Path != "" {
+		if err := add(p.Config.Path); err != nil {
+			return nil, err
+		}
+	}
+	err = filepath.WalkDir(p.Baselines(), func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil || d.IsDir():
+			return err
+		}
+		return add(path)
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the baselines: %w", err)
+	}
+	// From the latest to the oldest, because a run names only earlier ones.
+	for i := len(candidates) - 1; i >= 0; i-- {
+		r := candidates[i]
+		if !named(texts, r.ID) {
+			old.Runs = append([]OldRun{r}, old.Runs...)
+		} else if err := add(filepath.Join(r.Path, run.SpecFile)); err != nil {
+			return nil, err
+		}
+	}
+	old.Kept = len(ids) - len(old.Runs)
+	return old, nil
+}
+
+func named(texts [][]byte, id string) bool {
+	for _, text := range texts {
+		if bytes.Contains(text, []byte(id)) {
+			return true
+		}
+	}
+	return false
+}
+
+// Delete deletes the runs, and leaves those in the list that it deleted.
+func (o *OldRuns) Delete() error {
+	var deleted []OldRun
+	var failed error
+	for _, r := range o.Runs {
+		if err := run.Delete(r.Path); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("delete run %s: %w", r.ID, err))
+			o.Kept++
+			continue
+		}
+		deleted = append(deleted, r)
+	}
+	o.Runs = append([]OldRun{}, deleted...)
+	return failed
+}
+
+// measure returns the size of a run directory, and when something was last written to a file in it.
+func measure(path string) (size int64, last time.Time, err error) {
+	err = filepath.WalkDir(path, func(_ string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		size += info.Size()
+		if info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+		return nil
+	})
+	return size, last, err
+}
