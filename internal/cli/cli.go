@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -288,6 +289,9 @@ the config or a suite is invalid and nothing was run, 3 when nothing failed but 
 	}
 	for _, c := range wanted {
 		root.AddCommand(c.make(a))
+	}
+	if len(a.Args) > 0 && strings.HasPrefix(a.Args[0], cobra.ShellCompRequestCmd) {
+		a.completes(root)
 	}
 	improveErrors(root)
 	return root
