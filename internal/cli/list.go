@@ -60,14 +60,32 @@ func (c *listCmd) run(ctx context.Context, suite string) error {
 	if suite == "" && c.tier == "" {
 		return c.listAll(p)
 	}
-	source, err := p.Read(ctx, suite, c.tier, 0)
+	parts := c.parts([]string{suite}, c.tier)
+	all := make([]map[string]any, len(parts))
+	for i, part := range parts {
+		if all[i], err = c.listSuite(ctx, p, part); err != nil {
+			return err
+		}
+	}
+	switch {
+	case !c.json:
+		return nil
+	case len(all) == 1:
+		return c.print(all[0])
+	}
+	return c.print(all)
+}
+
+// listSuite lists one suite, and returns what --json prints.
+func (c *listCmd) listSuite(ctx context.Context, p *job.Project, ref string) (map[string]any, error) {
+	source, err := p.Read(ctx, ref, c.tier, 0)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer source.Close()
 	cases, err := c.filter.Select(source.Suite)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	c.redact = p.RedactorFor(source.Suite)
 	return c.listCases(source.Suite, cases)
@@ -106,14 +124,14 @@ func (c *listCmd) listAll(p *job.Project) error {
 	return nil
 }
 
-func (c *listCmd) listCases(suite *plumb.Suite, cases []plumb.Case) error {
+func (c *listCmd) listCases(suite *plumb.Suite, cases []plumb.Case) (map[string]any, error) {
 	lines := make([]listed, len(cases))
 	for i := range cases {
 		x := &cases[i]
 		lines[i] = listed{x.ID, x.Hash, x.Category, x.Difficulty, x.Tags, len(x.Assertions), x.Prompt()}
 	}
 	if c.json {
-		return c.print(map[string]any{"suite": suite.Name, "hash": suite.Hash, "cases": lines})
+		return map[string]any{"suite": suite.Name, "hash": suite.Hash, "cases": lines}, nil
 	}
 	w := report.NewColumns(c.Stdout)
 	fmt.Fprintln(w, "CASE\tCATEGORY\tDIFFICULTY\tTAGS\tPROMPT")
@@ -123,8 +141,8 @@ func (c *listCmd) listCases(suite *plumb.Suite, cases []plumb.Case) error {
 			c.line(l.Prompt, 60))
 	}
 	if err := w.Flush(); err != nil {
-		return err
+		return nil, err
 	}
 	fmt.Fprintf(c.Stdout, "%d of %d cases of %s, %s\n", len(cases), len(suite.Cases), suite.Name, suite.Hash)
-	return nil
+	return nil, nil
 }

@@ -24,9 +24,18 @@ func suiteCommand(a *app) *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(suiteHashCommand(a), suiteLintCommand(a), suiteVerifyCommand(a), suiteLockCommand(a),
-		suiteNewVersionCommand(a))
+	cmd.AddCommand(suiteDiffCommand(a), suiteHashCommand(a), suiteLintCommand(a), suiteVerifyCommand(a), suiteLockCommand(a),
+		suiteNewCommand(a), suiteNewVersionCommand(a))
 	return cmd
+}
+
+// parts returns the suites that refs name: all tiers of a suite version without a tier.
+func (a *app) parts(refs []string, tier string) []string {
+	var parts []string
+	for _, ref := range refs {
+		parts = append(parts, suite.Parts(ref, suite.ReadOptions{Tier: tier, Dir: a.Dir})...)
+	}
+	return parts
 }
 
 // suiteHashCmd is plumb suite hash.
@@ -39,7 +48,7 @@ func suiteHashCommand(a *app) *cobra.Command {
 		Short: "Print the hash of suite files, as sha256:...  FILE",
 		Long: `Print the suite hash of each file: the SHA-256 of its cases in canonical form. The order of cases, white space
 and line endings do not change the hash. The hash of a suite in code covers all of its files. The FILE - is
-standard input.`,
+standard input. Of a suite version, all tiers are printed.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, files []string) error { return c.run(cmd.InOrStdin(), files) },
 	}
@@ -52,7 +61,7 @@ func (c *suiteHashCmd) run(stdin io.Reader, files []string) error {
 	}
 	lines := []line{}
 	var failed []error
-	for _, file := range files {
+	for _, file := range c.parts(files, "") {
 		hash, err := c.hash(stdin, file)
 		if err != nil {
 			failed = append(failed, err)
@@ -72,13 +81,12 @@ func (c *suiteHashCmd) run(stdin io.Reader, files []string) error {
 func (c *suiteHashCmd) hash(stdin io.Reader, file string) (string, error) {
 	var data []byte
 	var err error
-	switch strings.ToLower(filepath.Ext(file)) {
-	case "", ".jsonl", ".json":
-		if file == "-" {
-			data, err = io.ReadAll(io.LimitReader(stdin, doc.SuiteBytes))
-		} else {
-			data, err = doc.ReadStream(c.path(file), doc.SuiteBytes)
-		}
+	ext := strings.ToLower(filepath.Ext(file))
+	switch {
+	case file == "-":
+		data, err = io.ReadAll(io.LimitReader(stdin, doc.SuiteBytes))
+	case ext == ".jsonl" || ext == ".json" || ext == "" && exists(c.path(file)):
+		data, err = doc.ReadStream(c.path(file), doc.SuiteBytes)
 	default: // the hash of the other formats covers the cases, not the text
 		bundle, err := suite.Read(file, suite.ReadOptions{Dir: c.Dir})
 		if err != nil {
@@ -121,7 +129,7 @@ if there is such a case.`,
 func (c *suiteLintCmd) run(ctx context.Context, refs []string) error {
 	findings := []suite.Finding{}
 	bad := 0
-	for _, ref := range refs {
+	for _, ref := range c.parts(refs, c.tier) {
 		linted, found, err := c.lint(ctx, ref)
 		if err != nil {
 			return err
@@ -253,6 +261,32 @@ func (c *suiteLockCmd) run(dir string) error {
 		fmt.Fprintln(c.Stdout, "nothing to do: the version was already locked")
 	}
 	return nil
+}
+
+func suiteNewCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "new DIR FILE...",
+		Short: "Make the first version of a suite from files of JSON Lines",
+		Long: `Make a directory with a suite version: a manifest.toml, and a copy of each file as a tier with its name. Publish it with
+plumb suite lock.`,
+		Example: `  plumb suite new suites/v1.0 cheap.jsonl full.jsonl`,
+		Args:    cobra.MinimumNArgs(2), //nolint:mnd // DIR and at least one FILE
+		RunE: func(_ *cobra.Command, args []string) error {
+			files := make([]string, len(args)-1)
+			for i, file := range args[1:] {
+				files[i] = a.path(file)
+			}
+			dir := a.path(args[0])
+			if err := suite.NewSuite(dir, files); err != nil {
+				return err
+			}
+			if a.json {
+				return a.print(map[string]string{"dir": dir})
+			}
+			fmt.Fprintf(a.Stdout, "made %s; describe it in its manifest.toml, then: plumb suite lock %[1]s\n", a.shown(dir))
+			return nil
+		},
+	}
 }
 
 // suiteNewVersionCmd is plumb suite new-version.

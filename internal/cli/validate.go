@@ -74,7 +74,7 @@ func (c *validateCmd) validate(ctx context.Context, p *job.Project, broken doc.P
 	if !c.json {
 		c.listProblems(broken)
 	}
-	for _, ref := range refs {
+	for _, ref := range c.parts(refs, c.tier) {
 		//nolint:contextcheck // reading YAML executes nothing
 		bundle, err := suite.Read(ref, suite.ReadOptions{Tier: c.tier, Dir: c.Dir, Stream: true})
 		if err != nil {

@@ -48,6 +48,8 @@ type Tier struct {
 	Hash string `json:"hash,omitempty"`
 	// Pos is the place of the tier in the manifest.
 	Pos plumb.Position `json:"pos"`
+	// HashPos is the place of its hash.
+	HashPos plumb.Position `json:"-"`
 }
 
 // versionDir is a directory with a manifest, on disk or built in.
@@ -115,10 +117,10 @@ func (v versionDir) read(m *Manifest, t Tier) (*Bundle, error) {
 // immutable is the error of a tier whose file differs from the published one.
 func immutable(m *Manifest, t Tier, found string) error {
 	return plumb.WithHint(
-		fmt.Errorf("tier %s of %s has changed since it was published: %s pins %s, %s", t.Name, m.Version, t.Pos, t.Hash,
-			found),
+		fmt.Errorf("tier %s of %s has changed since it was published: %s pins %s, %s", t.Name, m.Version, t.HashPos,
+			t.Hash, found),
 		"published suite versions are immutable: restore the file, and put new cases into a new version "+
-			"(plumb suite new-version)",
+			"(plumb suite new-version); plumb suite diff OLD NEW lists the cases that differ",
 	)
 }
 
@@ -253,7 +255,7 @@ func (r *manifestReader) tier(name string, fields map[string]any) Tier {
 		case "description":
 			t.Description = r.text(key, v)
 		case "hash":
-			t.Hash = r.text(key, v)
+			t.Hash, t.HashPos = r.text(key, v), r.position(key)
 			if !isHash(t.Hash) {
 				r.add(key, fmt.Sprintf("hash %q is not sha256: and 64 lower-case hex digits", t.Hash),
 					"plumb suite lock writes it")

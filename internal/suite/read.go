@@ -42,6 +42,8 @@ type ReadOptions struct {
 	// Stream leaves a file of JSON lines on disk, so that [Bundle.ValidateIn] needs little memory.
 	// The file must not change before the bundle is closed.
 	Stream bool
+	// Changed reads a tier of a version although it does not have its pinned hash, to compare it.
+	Changed bool
 }
 
 // Bundle is a self-contained suite: it can run on another machine. It does not contain the files
@@ -190,6 +192,38 @@ func Read(ref string, o ReadOptions) (*Bundle, error) {
 	return b, nil
 }
 
+// Parts returns the suites that ref names: each tier of a suite version if neither ref nor o.Tier
+// names one, otherwise ref alone. Errors are left to [Read].
+func Parts(ref string, o ReadOptions) []string {
+	if o.Published == nil {
+		o.Published = suites.FS()
+	}
+	if ref == "" || o.Tier != "" {
+		return []string{ref}
+	}
+	full := ref
+	if !filepath.IsAbs(full) {
+		full = filepath.Join(o.Dir, ref)
+	}
+	v, name := onDisk(full, ref), func(t Tier) string { return filepath.Join(ref, t.File) }
+	if _, err := os.Stat(full); err != nil {
+		version, tier, ok := o.splitPublished(ref)
+		if !ok || tier != "" {
+			return []string{ref}
+		}
+		v, name = builtIn(o.Published, version), func(t Tier) string { return version + "/" + t.Name }
+	}
+	m, err := v.manifest()
+	if err != nil {
+		return []string{ref}
+	}
+	var parts []string
+	for _, t := range m.Tiers {
+		parts = append(parts, name(t))
+	}
+	return parts
+}
+
 func (o ReadOptions) read(ref string) (*Bundle, error) {
 	if ref == "" {
 		versions, err := publishedVersions(o.Published)
@@ -257,7 +291,7 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 			if o.Tier != "" && o.Tier != t.Name {
 				return nil, fmt.Errorf("it is tier %s of %s, not %s", t.Name, m.Version, o.Tier)
 			}
-			return v.read(m, t)
+			return o.open(v, m, t)
 		}
 	}
 	if o.Tier != "" {
@@ -324,7 +358,7 @@ func (o ReadOptions) tier(v versionDir, name string) (*Bundle, error) {
 	var known []string
 	for _, t := range m.Tiers {
 		if t.Name == name || name == "" && len(m.Tiers) == 1 {
-			return v.read(m, t)
+			return o.open(v, m, t)
 		}
 		known = append(known, t.Name)
 	}
@@ -333,6 +367,14 @@ func (o ReadOptions) tier(v versionDir, name string) (*Bundle, error) {
 			"select one of "+strings.Join(known, ", ")+", such as --tier "+known[0])
 	}
 	return nil, plumb.WithHint(fmt.Errorf("%s has no tier %q", m.Version, name), doc.DidYouMean(name, known))
+}
+
+// open reads the file of a tier.
+func (o ReadOptions) open(v versionDir, m *Manifest, t Tier) (*Bundle, error) {
+	if o.Changed {
+		return v.open(m, t)
+	}
+	return v.read(m, t)
 }
 
 // splitPublished splits "v1.0", "v1.0/cheap" or "v1.0-cheap" if the version exists.

@@ -268,7 +268,7 @@ func TestVerify(t *testing.T) {
 	got = strings.ReplaceAll(got, "v1.0-", "")
 	want := `manifest.toml:3:1: warning: the version is v1.1, but its directory is v1.0
 manifest.toml:8:1: test_count is 3, but cheap.jsonl has 1 case
-manifest.toml:9:1: tier cheap pins ` + hashA + `, but cheap.jsonl has HASH (published suite versions are immutable: new cases belong in a new version)
+manifest.toml:9:1: tier cheap pins ` + hashA + `, but cheap.jsonl has HASH (published suite versions are immutable: new cases belong in a new version; plumb suite diff OLD NEW lists the cases that differ)
 manifest.toml:10:1: estimated_tokens is 41, but those of the cases in cheap.jsonl add up to 40
 manifest.toml:6:1: warning: no tier names the file extra.jsonl
 manifest.toml:13:1: test_count is 0, but moderate.jsonl has 2 cases

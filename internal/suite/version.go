@@ -110,7 +110,8 @@ func (r *manifestReader) verifyTier(
 		r.warn(at("hash"), "no hash is pinned for tier "+t.Name, "plumb suite lock pins it")
 	case t.Hash != b.hash:
 		r.add(at("hash"), fmt.Sprintf("tier %s pins %s, but %s has %s", t.Name, t.Hash, t.File, b.hash),
-			"published suite versions are immutable: new cases belong in a new version")
+			"published suite versions are immutable: new cases belong in a new version; "+
+				"plumb suite diff OLD NEW lists the cases that differ")
 	}
 	addCounts(&categories, p.summary.Categories)
 	addCounts(&types, p.summary.Types)

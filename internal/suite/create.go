@@ -1,0 +1,64 @@
+package suite
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
+)
+
+// NewSuite makes a directory with the first, unpublished version of a suite: a copy of each file of
+// JSON Lines as a tier with the name of the file, and a manifest. [Lock] adds counts and hashes. The
+// directory must not exist.
+func NewSuite(dir string, files []string) error {
+	version := filepath.Base(dir)
+	if why := unsafeID(version); why != "" {
+		return fmt.Errorf("make a suite version: version %q %s", version, why)
+	}
+	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
+		return plumb.WithHint(fmt.Errorf("make a suite version: %s exists", dir),
+			"plumb suite new-version makes the next version of an existing one")
+	}
+	manifest := "[suite]\nversion = " + strconv.Quote(version) + "\ndescription = \"\"\n"
+	texts := map[string][]byte{}
+	for _, file := range files {
+		b, err := Read(file, ReadOptions{})
+		if err != nil {
+			return err
+		}
+		if b.Code() || isYAML(file) {
+			return plumb.WithHint(fmt.Errorf("make a suite version: %s is not JSON Lines", file),
+				"the tiers of a version are files of JSON Lines")
+		}
+		name := filepath.Base(file)
+		tier := strings.TrimSuffix(name, filepath.Ext(name))
+		if why := unsafeID(tier); why != "" {
+			return fmt.Errorf("make a suite version: tier %q %s", tier, why)
+		}
+		if texts[name] != nil {
+			return fmt.Errorf("make a suite version: two files are named %s", name)
+		}
+		texts[name] = b.Data()
+		manifest += fmt.Sprintf("\n[tiers.%s]\nfile = %s\ntest_count = 0\nestimated_tokens = 0\ndescription = \"\"\n",
+			strconv.Quote(tier), strconv.Quote(name))
+	}
+	if _, problems := parseManifest(manifestName, []byte(manifest)); problems.Err() != nil {
+		return fmt.Errorf("make a suite version: %w", problems.Err())
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make a suite version: %w", doc.Cause(err))
+	}
+	texts[manifestName] = []byte(manifest)
+	for name, text := range texts {
+		if err := replaceFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			return fmt.Errorf("make a suite version: %w", err)
+		}
+	}
+	return nil
+}
