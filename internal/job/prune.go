@@ -23,6 +23,7 @@ type OldRuns struct {
 // OldRun is a run that can be deleted.
 type OldRun struct {
 	ID        string    `json:"id"`
+	Suite     string    `json:"suite,omitempty"`
 	Path      string    `json:"path"`
 	Bytes     int64     `json:"bytes"`
 	LastWrite time.Time `json:"lastWrite"`
@@ -53,6 +54,10 @@ func (p *Project) OldRuns(before time.Time, keep int) (*OldRuns, error) {
 				return nil, fmt.Errorf("measure run %s: %w", id, err)
 			}
 			if r.LastWrite.Before(before) {
+				var s Spec
+				if run.ReadSpec(path, &s) == nil { // a damaged run has no suite
+					r.Suite = s.Suite
+				}
 				candidates = append(candidates, r)
 				continue
 			}
