@@ -172,21 +172,18 @@ func csvAssert(text string) (assert object, why string) {
 		}
 		return equal, ""
 	}
-	kind, threshold, value := m[2], m[3], m[4]
+	kind, threshold, value := m[2], m[3], strings.TrimSpace(m[4])
 	assert = object{{"type", m[1] + kind}}
 	valued := strings.Contains(text, ":")
 	switch kind {
 	case "equals", "contains", "icontains", "starts-with", "regex", "word-count":
 		if !valued {
-			return equal, ""
-		}
-		if kind == "equals" {
-			value = strings.TrimSpace(value)
+			return nil, withoutValue(text)
 		}
 		assert.set("value", value)
 	case "contains-any", "contains-all", "icontains-any", "icontains-all":
 		if !valued {
-			return equal, ""
+			return nil, withoutValue(text)
 		}
 		if strings.ContainsAny(value, "\"\n\\") {
 			return nil, "an expectation with quotes in a list with commas"
@@ -214,6 +211,10 @@ func csvAssert(text string) (assert object, why string) {
 		return nil, fmt.Sprintf("the expectation %q cannot be carried over", text)
 	}
 	return assert, ""
+}
+
+func withoutValue(text string) string {
+	return fmt.Sprintf("the expectation %q, which promptfoo takes for an assertion without a value", text)
 }
 
 // knownKind reports whether a word is a type of assertion that the shorthand has.

@@ -62,6 +62,9 @@ type fooTest struct {
 	suffix  string
 	prompts []string
 	scored  bool
+	// pushed is the transform of a test whose checks need its value, which may be no text; "" if the
+	// case has the transform.
+	pushed string
 }
 
 // topLevel reads the keys of the file that are neither prompts, providers nor tests.
@@ -85,6 +88,9 @@ func (p *foo) topLevel() {
 		case "derivedMetrics":
 			p.lose(n.src.name, m.Place, "derivedMetrics cannot be carried over", "compute them from plumb show --json")
 		default:
+			if strings.HasPrefix(m.Key, "x-") {
+				continue // anchors are often defined there
+			}
 			p.whole = append(p.whole, m.Key)
 			p.lose(n.src.name, m.Place, m.Key+" of the config cannot be carried over", "remove it, and convert again")
 		}
@@ -434,7 +440,7 @@ func (p *foo) fill(c *fooTest, config node) {
 			}
 		}
 		for _, m := range members(level.get("options")) {
-			p.testOption(c, node{level.src, &m.Value}, m.Key)
+			p.testOption(c, node{level.src, &m.Value}, m.Key, levels)
 		}
 	}
 	if len(meta) > 0 {
@@ -467,7 +473,7 @@ func (p *foo) threshold(c *fooTest, levels []node) {
 }
 
 // testOption reads an option of a test.
-func (p *foo) testOption(c *fooTest, n node, key string) {
+func (p *foo) testOption(c *fooTest, n node, key string, levels []node) {
 	refuse := func(message, hint string) { p.refuse(c.item, n.src.name, n.place(), message, hint) }
 	switch key {
 	case "disableVarExpansion", "disableDefaultAsserts", "disableConversationVar":
@@ -483,8 +489,16 @@ func (p *foo) testOption(c *fooTest, n node, key string) {
 		}
 	case "transform", "postprocess":
 		source, ok := p.expression(c, n, refuse)
-		if ok {
+		switch {
+		case !ok:
+		case isText(source):
+			c.pushed = ""
 			c.keys.set("transform", source)
+		case slices.ContainsFunc(levels, func(l node) bool { return needsValue(l.get("assert")) }):
+			c.pushed = source
+			c.keys.remove("transform")
+		default: // Plumb makes JSON of other values, as promptfoo does
+			c.keys.set("transform", "((r) => typeof r === \"number\" || typeof r === \"boolean\" ? String(r) : r)("+source+")")
 		}
 	default:
 		refuse("the option "+key+" of a test cannot be carried over", "")
