@@ -58,6 +58,10 @@ func (p *foo) csvTests(name string, data []byte) error {
 	for i, row := range t.rows {
 		test, why := csvTest(t.columns, row)
 		at := doc.Place{Line: int32(t.lines[i]), Column: 1} //nolint:gosec // a line
+		if len(row) != len(t.columns) {
+			why = fmt.Sprintf("a row with %d columns under a header with %d: promptfoo refuses the file", len(row), len(t.columns))
+			p.whole = append(p.whole, why)
+		}
 		if why != "" {
 			p.lose(name, at, why, "")
 			p.count++
@@ -205,6 +209,11 @@ func csvAssert(text string) (assert object, why string) {
 			return nil, fmt.Sprintf("the expectation %q cannot be carried over", text)
 		}
 	default:
+		if !valued && regexp.MustCompile(`^(similar|llm-rubric|factuality|classifier|moderation|javascript|python|ruby|webhook|rouge-[nsl]|bleu|gleu|`+
+			`meteor|perplexity|perplexity-score|g-eval|pi|guardrails|human|select-best|max-score|finish-reason|(is|contains)-(xml|html|sql)|`+
+			`is-refusal|is-valid-.*|(answer|context|conversation|model-graded|trace|trajectory|tool-call|skill)-.*)$`).MatchString(kind) {
+			return nil, withoutValue(text)
+		}
 		if !valued || !knownKind(kind) {
 			return equal, ""
 		}

@@ -194,6 +194,12 @@ func (p *foo) testOrFiles(t node) {
 	case doc.String:
 		p.testFiles(t)
 	case doc.Map:
+		if !slices.ContainsFunc(t.Members, func(m doc.Member) bool {
+			return slices.Contains([]string{"assert", "vars", "options", "metadata", "provider", "providerOutput", "threshold", "path"}, m.Key)
+		}) {
+			p.whole = append(p.whole, "an empty test")
+			p.lose(t.src.name, t.place(), "a test with neither vars nor assert, with which promptfoo runs nothing", "remove it, or write vars: {}")
+		}
 		if t.get("path").ok() && !t.get("vars").ok() {
 			p.lose(t.src.name, t.place(), "tests that a generator makes cannot be carried over", "write the tests to a file")
 			return
@@ -299,6 +305,7 @@ func (p *foo) test(t, config node) {
 	for _, combo := range combos {
 		p.count++
 		c := &fooTest{item: &item{id: fmt.Sprintf("test-%d", p.count), place: t.place(), file: t.src.name}, node: t, vars: combo}
+		c.only = p.onlyPrompt()
 		p.cases = append(p.cases, c.item)
 		p.tests = append(p.tests, c)
 		for _, r := range refusals {
