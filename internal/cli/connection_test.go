@@ -4,8 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"fmt"
-	"io"
-	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -59,10 +58,16 @@ func TestConnectionsThatBreak(t *testing.T) {
 // TestWrongAddress has addresses that cannot work, and what the run says about each. It asks no server
 // twice, does not wait, and never prints the password of a proxy.
 func TestWrongAddress(t *testing.T) {
-	secure, plain := httptest.NewTLSServer(http.NotFoundHandler()), httptest.NewServer(http.NotFoundHandler())
+	quiet := func() *httptest.Server {
+		s := httptest.NewUnstartedServer(http.NotFoundHandler())
+		s.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, 0)
+		return s
+	}
+	secure, plain := quiet(), quiet()
+	secure.StartTLS()
+	plain.Start()
 	defer secure.Close()
 	defer plain.Close()
-	secure.Config.ErrorLog, plain.Config.ErrorLog = log.New(io.Discard, "", 0), log.New(io.Discard, "", 0)
 	// A server that ends plain connections without a reply, as those of OpenSSL do.
 	silent, err := tls.Listen("tcp", "127.0.0.1:0", secure.TLS)
 	if err != nil {

@@ -172,7 +172,7 @@ func (c *convertCmd) show(w *converted) {
 	}
 }
 
-var caseStart = regexp.MustCompile(`^ *- id: "?([^" ]+)"?`)
+var caseStart = regexp.MustCompile(`^ *- \{?id: "?([^",} ]+)"?`)
 
 // Rejected returns the cases of a suite in YAML that Plumb does not accept. One without an id stands
 // for the whole suite. It is the check of a conversion.

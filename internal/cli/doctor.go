@@ -304,6 +304,11 @@ func (c *doctorCmd) show(p *job.Project, found []finding) {
 		"provider": "Providers", "server": "Servers on this machine", "agent": "Agent CLIs",
 		"runner": "Runners of the config", "machine": "This machine", "project": "This folder",
 	}
+	const narrow, label = 80, 18
+	under := strings.Repeat(" ", label+1) // so that lines are below the status
+	if _, width := c.columns(); width > 0 && width < narrow {
+		under = ""
+	}
 	kind := ""
 	runnable, able := "", 0
 	for _, k := range []string{"provider", "server", "agent", "runner", "machine", "project"} {
@@ -319,9 +324,9 @@ func (c *doctorCmd) show(p *job.Project, found []finding) {
 			if f.OK || f.Kind == "agent" && f.Version != "" {
 				mark = "+"
 			}
-			fmt.Fprintf(c.Stdout, "  %s %-18s %s\n", mark, f.Name, f.Status)
+			fmt.Fprintf(c.Stdout, "  %s %-*s %s\n", mark, label, f.Name, f.Status)
 			if f.CanRun != "" {
-				fmt.Fprintf(c.Stdout, "    %-18s runs: %s\n", "", f.CanRun)
+				fmt.Fprintf(c.Stdout, "    %sruns: %s\n", under, f.CanRun)
 			}
 			switch {
 			case !f.OK || f.CanRun == "":
@@ -333,7 +338,7 @@ func (c *doctorCmd) show(p *job.Project, found []finding) {
 				runnable = "plumb run " + f.CanRun
 			}
 			if f.Fix != "" && !f.OK {
-				fmt.Fprintf(c.Stdout, "    %-18s fix:  %s\n", "", f.Fix)
+				fmt.Fprintf(c.Stdout, "    %sfix:  %s\n", under, f.Fix)
 			}
 		}
 	}

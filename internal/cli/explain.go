@@ -105,6 +105,9 @@ func (c *explainCmd) find(ctx context.Context, args []string) ([]string, error) 
 		if _, dir, err = c.findRun(ctx, c.projectFlags, args[0]); err != nil {
 			return nil, err
 		}
+		if err := c.checkCase(dir, caseID); err != nil {
+			return nil, err
+		}
 	}
 	found, err := job.FindQuestions(dir)
 	if err != nil {
@@ -136,6 +139,18 @@ func (c *explainCmd) find(ctx context.Context, args []string) ([]string, error) 
 		return nil, plumb.WithHint(err, strings.Join(choices[:min(len(choices), few)], "\n"))
 	}
 	return dirs, nil
+}
+
+// checkCase returns an error if the run in dir has no such case; "" is none.
+func (c *explainCmd) checkCase(dir, caseID string) error {
+	if caseID == "" {
+		return nil
+	}
+	state, err := run.FoldWithout(dir, c.redact)
+	if err != nil || state.Case(caseID) != nil {
+		return err
+	}
+	return unknownWord("case", caseID, caseIDs(state))
 }
 
 // explain asks about the session in dir, unless its answers are stored.

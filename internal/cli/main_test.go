@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -78,6 +79,8 @@ type world struct {
 	env map[string]string
 	// terminal says that standard output is one.
 	terminal bool
+	// width is that of the terminal; 0 means 100.
+	width int
 }
 
 func newWorld(t *testing.T) *world {
@@ -142,7 +145,7 @@ func (w *world) plumb(args ...string) (code int, stdout, stderr string) {
 	code = cli.Main(w.t.Context(), cli.Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: w.dir, Now: time.Now,
 		Getenv: func(name string) string { return w.env[name] }, Environ: w.environ,
-		Size: func() (int, int, bool) { return 100, 30, w.terminal },
+		Size: func() (int, int, bool) { return cmp.Or(w.width, 100), 30, w.terminal },
 	})
 	return code, out.String(), errs.String()
 }

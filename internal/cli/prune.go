@@ -66,7 +66,8 @@ func (c *runsCmd) pruneRuns(p *job.Project) error {
 	var bytes int64
 	for _, r := range old.Runs {
 		bytes += r.Bytes
-		fmt.Fprintf(c.Stdout, "%s %s  %s, last written %s\n", deleted, r.ID, doc.Size(r.Bytes), r.LastWrite.Format(time.RFC3339))
+		fmt.Fprintf(c.Stdout, "%s %s  %s, %s, last written %s\n", deleted, r.ID, orDash(c.line(r.Suite, 40)),
+			doc.Size(r.Bytes), r.LastWrite.Format(time.DateTime))
 	}
 	fmt.Fprintf(c.Stdout, "%s %s, %s; kept %d\n", deleted, plural(len(old.Runs), "run"), doc.Size(bytes), old.Kept)
 	if old.DryRun {

@@ -88,7 +88,7 @@ func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) e
 func (c *runCmd) prepare(ctx context.Context, cmd *cobra.Command, suites []string) (*job.Project, []*job.Job, error) {
 	p, err := c.openFor(ctx, c.projectFlags(), first(suites))
 	if err != nil {
-		return nil, nil, c.withAbsent(err, suites)
+		return nil, nil, c.withAbsent(err, suites) //nolint:contextcheck // it executes nothing
 	}
 	flags := cmd.Flags()
 	if flags.Changed("command") && p.Config.Dir != c.Dir {

@@ -355,11 +355,7 @@ func (c *showCmd) showCase(path, caseID string) error {
 	defer x.Close()
 	state := x.Run()
 	if state.Case(caseID) == nil {
-		var ids []string
-		for i := range state.Cases {
-			ids = append(ids, state.Cases[i].ID)
-		}
-		return unknownWord("case", caseID, ids)
+		return unknownWord("case", caseID, caseIDs(state))
 	}
 	if c.runner != "" && state.Runner(c.runner) == nil {
 		var ids []string
@@ -406,6 +402,14 @@ func (c *showCmd) showCase(path, caseID string) error {
 		}
 	}
 	return nil
+}
+
+func caseIDs(state *plumb.Run) []string {
+	ids := make([]string, len(state.Cases))
+	for i := range state.Cases {
+		ids[i] = state.Cases[i].ID
+	}
+	return ids
 }
 
 // dash returns the dash of ranges.

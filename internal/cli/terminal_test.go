@@ -46,3 +46,21 @@ func TestTerminal(t *testing.T) {
 		t.Errorf("a report in a file:\n%q", text)
 	}
 }
+
+// TestNarrowTerminal lists runs and what can run here on a narrow terminal: no line begins below a
+// column of names, and a table has fewer columns.
+func TestNarrowTerminal(t *testing.T) {
+	w := newWorld(t)
+	w.terminal, w.width = true, 44
+	w.serve(fakemodel.Options{})
+	w.write("suite.jsonl", `{"id":"a","input":"Capital of France?","ideal":"Paris","assertion":{"type":"contains"}}`)
+	w.must(1, "run", "suite.jsonl", "--model", "openai:gpt-4o")
+	for line := range strings.Lines(w.must(0, "runs")) {
+		if len(line) > w.width {
+			t.Errorf("a line of %d columns: %q", len(line), line)
+		}
+	}
+	if _, out, _ := w.plumb("doctor"); !strings.Contains(out, "\n    fix:  set GROQ_API_KEY") {
+		t.Errorf("the doctor:\n%s", out)
+	}
+}

@@ -98,6 +98,12 @@ func (p *foo) assert(c *fooTest, n node) (check any, weightless bool) {
 		}
 		a.transform = source
 	}
+	switch {
+	case c.pushed != "" && a.transform == "":
+		a.transform = c.pushed
+	case c.pushed != "":
+		a.transform = "((output) => " + parenthesized(a.transform) + ")(" + c.pushed + ")"
+	}
 	v := a.convert()
 	if f, err := number.Float64(); isNumber && err == nil && f == 0 {
 		if a.kind == "assert-set" {
@@ -135,12 +141,15 @@ func (a *assertion) js(expr string) object {
 	return object{{"type", "js"}, {"expr", literally(a.on(expr))}}
 }
 
-// on returns an expression on the transformed output.
+// on returns an expression on the transformed output. Only JavaScript sees a value that is no text.
 func (a *assertion) on(expr string) string {
-	if a.transform == "" {
+	switch {
+	case a.transform == "":
 		return expr
+	case a.kind == "javascript" || isText(a.transform):
+		return "((output) => " + expr + ")(" + a.transform + ")"
 	}
-	return "((output) => " + expr + ")(" + a.transform + ")"
+	return "((output) => " + expr + ")(((r) => typeof r === \"string\" ? r : JSON.stringify(r))(" + a.transform + "))"
 }
 
 // native reports whether a check of Plumb with the same rules can be used, which sees the output as

@@ -103,6 +103,8 @@ type item struct {
 	checks []any
 	// defaults is the number of leading checks that come from the defaults of the file.
 	defaults int
+	// only is the label of the prompt if the others of the file are lost; "" otherwise.
+	only string
 	// lost are the reasons why the case is left out.
 	lost []string
 }
@@ -136,7 +138,7 @@ func (w *work) result() *Result {
 	if w.Check != nil && suite != nil {
 		for _, r := range w.Check(suite) {
 			for _, i := range w.cases {
-				if i.id == r.ID || r.ID == "" {
+				if i.writtenID() == r.ID || r.ID == "" {
 					w.refuse(i, i.file, i.place, "Plumb does not accept the converted case: "+r.Message,
 						"change the test, and convert again")
 				}

@@ -58,6 +58,10 @@ func (p *foo) csvTests(name string, data []byte) error {
 	for i, row := range t.rows {
 		test, why := csvTest(t.columns, row)
 		at := doc.Place{Line: int32(t.lines[i]), Column: 1} //nolint:gosec // a line
+		if len(row) != len(t.columns) {
+			why = fmt.Sprintf("a row with %d columns under a header with %d: promptfoo refuses the file", len(row), len(t.columns))
+			p.whole = append(p.whole, why)
+		}
 		if why != "" {
 			p.lose(name, at, why, "")
 			p.count++
@@ -172,21 +176,18 @@ func csvAssert(text string) (assert object, why string) {
 		}
 		return equal, ""
 	}
-	kind, threshold, value := m[2], m[3], m[4]
+	kind, threshold, value := m[2], m[3], strings.TrimSpace(m[4])
 	assert = object{{"type", m[1] + kind}}
 	valued := strings.Contains(text, ":")
 	switch kind {
 	case "equals", "contains", "icontains", "starts-with", "regex", "word-count":
 		if !valued {
-			return equal, ""
-		}
-		if kind == "equals" {
-			value = strings.TrimSpace(value)
+			return nil, withoutValue(text)
 		}
 		assert.set("value", value)
 	case "contains-any", "contains-all", "icontains-any", "icontains-all":
 		if !valued {
-			return equal, ""
+			return nil, withoutValue(text)
 		}
 		if strings.ContainsAny(value, "\"\n\\") {
 			return nil, "an expectation with quotes in a list with commas"
@@ -208,12 +209,21 @@ func csvAssert(text string) (assert object, why string) {
 			return nil, fmt.Sprintf("the expectation %q cannot be carried over", text)
 		}
 	default:
+		if !valued && regexp.MustCompile(`^(similar|llm-rubric|factuality|classifier|moderation|javascript|python|ruby|webhook|rouge-[nsl]|bleu|gleu|`+
+			`meteor|perplexity|perplexity-score|g-eval|pi|guardrails|human|select-best|max-score|finish-reason|(is|contains)-(xml|html|sql)|`+
+			`is-refusal|is-valid-.*|(answer|context|conversation|model-graded|trace|trajectory|tool-call|skill)-.*)$`).MatchString(kind) {
+			return nil, withoutValue(text)
+		}
 		if !valued || !knownKind(kind) {
 			return equal, ""
 		}
 		return nil, fmt.Sprintf("the expectation %q cannot be carried over", text)
 	}
 	return assert, ""
+}
+
+func withoutValue(text string) string {
+	return fmt.Sprintf("the expectation %q, which promptfoo takes for an assertion without a value", text)
 }
 
 // knownKind reports whether a word is a type of assertion that the shorthand has.

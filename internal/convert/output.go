@@ -70,10 +70,19 @@ func (w *work) suite() []byte {
 
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
+// writtenID returns the id in the suite. If only one of several prompts is left, it names the prompt, as
+// it would with the others.
+func (i *item) writtenID() string {
+	if i.only == "" {
+		return i.id
+	}
+	return i.id + "." + i.only
+}
+
 // object returns the case without the first checks and without the given variables, which the
 // defaults of the suite have.
 func (i *item) object(checks int, vars object) object {
-	o := object{{"id", i.id}}
+	o := object{{"id", i.writtenID()}}
 	var own object
 	for _, v := range i.vars {
 		if _, shared := vars.get(v.key); !shared {

@@ -62,6 +62,9 @@ type fooTest struct {
 	suffix  string
 	prompts []string
 	scored  bool
+	// pushed is the transform of a test whose checks need its value, which may be no text; "" if the
+	// case has the transform.
+	pushed string
 }
 
 // topLevel reads the keys of the file that are neither prompts, providers nor tests.
@@ -85,6 +88,9 @@ func (p *foo) topLevel() {
 		case "derivedMetrics":
 			p.lose(n.src.name, m.Place, "derivedMetrics cannot be carried over", "compute them from plumb show --json")
 		default:
+			if strings.HasPrefix(m.Key, "x-") {
+				continue // anchors are often defined there
+			}
 			p.whole = append(p.whole, m.Key)
 			p.lose(n.src.name, m.Place, m.Key+" of the config cannot be carried over", "remove it, and convert again")
 		}
@@ -188,6 +194,12 @@ func (p *foo) testOrFiles(t node) {
 	case doc.String:
 		p.testFiles(t)
 	case doc.Map:
+		if !slices.ContainsFunc(t.Members, func(m doc.Member) bool {
+			return slices.Contains([]string{"assert", "vars", "options", "metadata", "provider", "providerOutput", "threshold", "path"}, m.Key)
+		}) {
+			p.whole = append(p.whole, "an empty test")
+			p.lose(t.src.name, t.place(), "a test with neither vars nor assert, with which promptfoo runs nothing", "remove it, or write vars: {}")
+		}
 		if t.get("path").ok() && !t.get("vars").ok() {
 			p.lose(t.src.name, t.place(), "tests that a generator makes cannot be carried over", "write the tests to a file")
 			return
@@ -293,6 +305,7 @@ func (p *foo) test(t, config node) {
 	for _, combo := range combos {
 		p.count++
 		c := &fooTest{item: &item{id: fmt.Sprintf("test-%d", p.count), place: t.place(), file: t.src.name}, node: t, vars: combo}
+		c.only = p.onlyPrompt()
 		p.cases = append(p.cases, c.item)
 		p.tests = append(p.tests, c)
 		for _, r := range refusals {
@@ -434,7 +447,7 @@ func (p *foo) fill(c *fooTest, config node) {
 			}
 		}
 		for _, m := range members(level.get("options")) {
-			p.testOption(c, node{level.src, &m.Value}, m.Key)
+			p.testOption(c, node{level.src, &m.Value}, m.Key, levels)
 		}
 	}
 	if len(meta) > 0 {
@@ -467,7 +480,7 @@ func (p *foo) threshold(c *fooTest, levels []node) {
 }
 
 // testOption reads an option of a test.
-func (p *foo) testOption(c *fooTest, n node, key string) {
+func (p *foo) testOption(c *fooTest, n node, key string, levels []node) {
 	refuse := func(message, hint string) { p.refuse(c.item, n.src.name, n.place(), message, hint) }
 	switch key {
 	case "disableVarExpansion", "disableDefaultAsserts", "disableConversationVar":
@@ -483,8 +496,16 @@ func (p *foo) testOption(c *fooTest, n node, key string) {
 		}
 	case "transform", "postprocess":
 		source, ok := p.expression(c, n, refuse)
-		if ok {
+		switch {
+		case !ok:
+		case isText(source):
+			c.pushed = ""
 			c.keys.set("transform", source)
+		case slices.ContainsFunc(levels, func(l node) bool { return needsValue(l.get("assert")) }):
+			c.pushed = source
+			c.keys.remove("transform")
+		default: // Plumb makes JSON of other values, as promptfoo does
+			c.keys.set("transform", "((r) => typeof r === \"number\" || typeof r === \"boolean\" ? String(r) : r)("+source+")")
 		}
 	default:
 		refuse("the option "+key+" of a test cannot be carried over", "")

@@ -69,6 +69,21 @@ func (p *foo) readPrompts() {
 	p.nameUnlabelled()
 }
 
+// onlyPrompt returns the label of the prompt that is left of several, or "".
+func (p *foo) onlyPrompt() string {
+	label, kept := "", 0
+	for _, prompt := range p.prompts {
+		if !prompt.lost {
+			label = prompt.label
+			kept++
+		}
+	}
+	if kept == 1 && len(p.prompts) > 1 {
+		return label
+	}
+	return ""
+}
+
 // losePrompt notes a prompt that cannot be carried over. The others stay.
 func (p *foo) losePrompt(n node, message, hint string) {
 	p.lose(n.src.name, n.place(), message, hint)
@@ -103,7 +118,7 @@ func (p *foo) readPrompt(n node) {
 // looksLikeAPath reports whether promptfoo takes a prompt of one line for a path.
 func looksLikeAPath(s string) bool {
 	n := len(s)
-	return !strings.Contains(s, "\n") && (strings.HasPrefix(s, "file://") || strings.ContainsAny(s, "/*") ||
+	return !strings.Contains(s, "\n") && (strings.HasPrefix(s, "file://") || strings.ContainsAny(s, `/*\`) ||
 		n >= 3 && s[n-3] == '.' || n >= 4 && s[n-4] == '.' || regexp.MustCompile(`\.(jsonl?|ya?ml|csv|txt|md|j2|[cm]?[jt]s|py)$`).MatchString(s))
 }
 

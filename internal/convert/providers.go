@@ -110,6 +110,9 @@ func (p *foo) provider(n node) (runner any, why string) {
 		v := node{n.src, &m.Value}
 		switch m.Key {
 		case "id", "label":
+		case "transform":
+			p.whole = append(p.whole, "a transform of a provider")
+			return nil, "the transform of a provider cannot be carried over: set it in options of defaultTest"
 		case "config":
 			for j := range v.Members {
 				c := &v.Members[j]

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/doc"
@@ -69,7 +70,21 @@ func parenthesized(text string) string {
 	return "(" + text + ")"
 }
 
-// expression reads a transform: an expression whose value is a text.
+var textMethods = regexp.MustCompile(`^output(?:\.(?:trim|trimStart|trimEnd|toUpperCase|toLowerCase|replace|replaceAll|` +
+	`slice|substring|normalize|repeat)\([^()]*\))*$`)
+
+// isText reports whether the value of an expression is certainly a text.
+func isText(source string) bool { return textMethods.MatchString(source) }
+
+// needsValue reports whether a list of assertions has one that sees a value that is no text as it is.
+func needsValue(list node) bool {
+	return slices.ContainsFunc(list.list(), func(a node) bool {
+		return a.kind() == doc.Map && (strings.TrimPrefix(a.get("type").text(), "not-") == "javascript" ||
+			a.get("transform").ok() || needsValue(a.get("assert")))
+	})
+}
+
+// expression reads a transform.
 func (p *foo) expression(c *fooTest, n node, refuse func(message, hint string)) (string, bool) {
 	source, ok := p.source(c, n, refuse)
 	return source, ok
@@ -82,7 +97,7 @@ func (a *assertion) javascript() any {
 		return nil
 	}
 	least, given := a.threshold()
-	if !strings.Contains(source, "{") && !strings.Contains(source, "JSON.parse") && (!a.c.scored || isComparison(source)) {
+	if isComparison(source) || !a.c.scored && decides.MatchString(source) && !strings.ContainsAny(source, "{/*%?") && !strings.Contains(source, "JSON.parse") {
 		check := a.spec("js", member{"expr", literally(a.on(source))})
 		if given {
 			check.set("threshold", least)
@@ -112,6 +127,9 @@ func (a *assertion) javascript() any {
 }
 
 var comparison = regexp.MustCompile(`^!?[\w.]+(\((?:"[^"]*"|'[^']*'|/[^/]+/\w*)?\))*(\.\w+(\((?:"[^"]*"|'[^']*')?\))?)*\s*([<>]=?|[!=]==?)\s*[\w.'" ]+$|^!?output\.(includes|startsWith|endsWith)\((?:"[^"]*"|'[^']*')\)$`)
+
+// decides matches expressions that are probably true or false, not a number that may be NaN.
+var decides = regexp.MustCompile(`[=!]==?|[<>]=?|\.(?:includes|startsWith|endsWith|test|some|every)\(`)
 
 // isComparison reports whether an expression is certainly true or false.
 func isComparison(s string) bool { return comparison.MatchString(s) }

@@ -264,7 +264,7 @@ func (w *work) named(ref string) string {
 	return filepath.Join(w.dir, filepath.FromSlash(ref))
 }
 
-// glob returns the files that a path or a pattern names, in order.
+// glob returns the files that a path or a pattern names, in the order of promptfoo: the last name first.
 func (w *work) glob(ref string) ([]string, error) {
 	name := w.named(ref)
 	if !strings.ContainsAny(name, "*?[{") {
@@ -281,5 +281,6 @@ func (w *work) glob(ref string) ([]string, error) {
 		return nil, errors.New("no file matches")
 	}
 	slices.Sort(found)
+	slices.Reverse(found)
 	return found, nil
 }

@@ -177,6 +177,7 @@ func compare(t *testing.T, url, dir, golden string) {
 		got = run(t, url, result.Suite)
 	}
 	rows := 0
+	compared, missing := map[string]bool{}, map[string][]string{} // by prompt
 	for line := range strings.Lines(golden) {
 		m := goldenLine.FindStringSubmatch(strings.TrimSpace(line))
 		if m == nil {
@@ -188,8 +189,9 @@ func compare(t *testing.T, url, dir, golden string) {
 		var index int
 		_, _ = fmt.Sscan(m[2], &index)
 		outcome, ok := "", false
+		short, _, _ := strings.Cut(label, ": ") // a prompt from a file has its path and its text in the label
 		for _, id := range []string{
-			"test-" + number, "test-" + number + "." + strings.Trim(unsafe.ReplaceAllString(label, "-"), "-"),
+			"test-" + number, "test-" + number + "." + strings.Trim(unsafe.ReplaceAllString(label, "-"), "-"), "test-" + number + "." + short,
 			fmt.Sprintf("test-%s.prompt-%d", number, index+1),
 		} {
 			if o, found := got[id]; found {
@@ -206,8 +208,14 @@ func compare(t *testing.T, url, dir, golden string) {
 		}
 		if ok {
 			rows++
-		} else if result.Cases > 0 && !slices.Contains(result.LeftOut, "test-"+number) {
-			t.Errorf("row %s is missing, and test-%s is not left out", strings.TrimSpace(line), number)
+			compared[m[2]] = true
+		} else if !slices.Contains(result.LeftOut, "test-"+number) {
+			missing[m[2]] = append(missing[m[2]], "test-"+number)
+		}
+	}
+	for prompt, tests := range missing { // a prompt that is left out has no rows at all
+		if compared[prompt] {
+			t.Errorf("prompt %s: the rows of %v are missing, and the tests are not left out", prompt, tests)
 		}
 	}
 	if rows == 0 && result.Cases > 0 {

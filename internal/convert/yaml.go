@@ -27,6 +27,10 @@ func (o *object) set(key string, value any) {
 	*o = append(*o, member{key, value})
 }
 
+func (o *object) remove(key string) {
+	*o = slices.DeleteFunc(*o, func(m member) bool { return m.key == key })
+}
+
 func (o object) get(key string) (any, bool) {
 	for _, m := range o {
 		if m.key == key {

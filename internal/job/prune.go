@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/plumb-eval/plumb/internal/run"
@@ -23,6 +24,7 @@ type OldRuns struct {
 // OldRun is a run that can be deleted.
 type OldRun struct {
 	ID        string    `json:"id"`
+	Suite     string    `json:"suite,omitempty"`
 	Path      string    `json:"path"`
 	Bytes     int64     `json:"bytes"`
 	LastWrite time.Time `json:"lastWrite"`
@@ -53,6 +55,10 @@ func (p *Project) OldRuns(before time.Time, keep int) (*OldRuns, error) {
 				return nil, fmt.Errorf("measure run %s: %w", id, err)
 			}
 			if r.LastWrite.Before(before) {
+				var s Spec
+				if run.ReadSpec(path, &s) == nil { // a damaged run has no suite
+					r.Suite = s.Suite
+				}
 				candidates = append(candidates, r)
 				continue
 			}
@@ -79,14 +85,14 @@ func (p *Project) OldRuns(before time.Time, keep int) (*OldRuns, error) {
 		return nil, fmt.Errorf("read the baselines: %w", err)
 	}
 	// From the latest to the oldest, because a run names only earlier ones.
-	for i := len(candidates) - 1; i >= 0; i-- {
-		r := candidates[i]
+	for _, r := range slices.Backward(candidates) {
 		if !named(texts, r.ID) {
-			old.Runs = append([]OldRun{r}, old.Runs...)
+			old.Runs = append(old.Runs, r)
 		} else if err := add(filepath.Join(r.Path, run.SpecFile)); err != nil {
 			return nil, err
 		}
 	}
+	slices.Reverse(old.Runs)
 	old.Kept = len(ids) - len(old.Runs)
 	return old, nil
 }

@@ -67,7 +67,14 @@ func (c *cell) explain(o *Options, repetition, number int) string {
 	if dir == "" || c.runner.Kind != plumb.RunnerAgent || c.run.Info.ScoredFrom != "" || o.recorded(c.run) {
 		return ""
 	}
-	return "plumb explain " + ShellWord(dir) + o.flags()
+	if c.repeats() > 1 || c.Sessions > 1 { // the command asks about this session, and not about the last one
+		return "plumb explain " + ShellWord(dir) + o.flags()
+	}
+	command := "plumb explain " + ShellWord(c.run.Info.ID) + " " + ShellWord(c.info.ID)
+	if len(c.run.Info.Runners) > 1 {
+		command += " --runner " + ShellWord(c.runner.ID)
+	}
+	return command + o.flags()
 }
 
 // askAbout is explain for a session with checks that have questions.

@@ -5,12 +5,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -103,9 +101,7 @@ func (t *target) connectionHint(p *problem) string {
 
 // misses reports whether a plain HTTP request broke off, so that its server may expect HTTPS.
 func misses(u *url.URL, p *problem) bool {
-	return p != nil && p.kind == network && u.Scheme == "http" &&
-		(errors.Is(p.err, io.EOF) || errors.Is(p.err, io.ErrUnexpectedEOF) || errors.Is(p.err, syscall.ECONNRESET) ||
-			strings.Contains(p.err.Error(), "malformed HTTP"))
+	return p != nil && p.kind == network && u.Scheme == "http" && !p.unreachable() && !isPermanent(p.err)
 }
 
 // expectsTLS asks the server of u whether it has HTTPS. The request has neither a key nor a prompt.
