@@ -95,7 +95,7 @@ func Main(ctx context.Context, env Env) int {
 	}
 	env.Stderr = &output{Writer: env.Stderr, leave: leave, optional: true}
 	a := &app{Env: env, readerLeft: left}
-	root := a.root()
+	root := a.root() //nolint:contextcheck // completion takes the context of its command
 	root.SetArgs(env.Args)
 	root.SetIn(env.Stdin)
 	root.SetOut(env.Stdout)

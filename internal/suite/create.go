@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -25,7 +24,8 @@ func NewSuite(dir string, files []string) error {
 		return plumb.WithHint(fmt.Errorf("make a suite version: %s exists", dir),
 			"plumb suite new-version makes the next version of an existing one")
 	}
-	manifest := "[suite]\nversion = " + strconv.Quote(version) + "\ndescription = \"\"\n"
+	var manifest strings.Builder
+	fmt.Fprintf(&manifest, "[suite]\nversion = %q\ndescription = \"\"\n", version)
 	texts := map[string][]byte{}
 	for _, file := range files {
 		b, err := Read(file, ReadOptions{})
@@ -45,16 +45,15 @@ func NewSuite(dir string, files []string) error {
 			return fmt.Errorf("make a suite version: two files are named %s", name)
 		}
 		texts[name] = b.Data()
-		manifest += fmt.Sprintf("\n[tiers.%s]\nfile = %s\ntest_count = 0\nestimated_tokens = 0\ndescription = \"\"\n",
-			strconv.Quote(tier), strconv.Quote(name))
+		fmt.Fprintf(&manifest, "\n[tiers.%q]\nfile = %q\ntest_count = 0\nestimated_tokens = 0\ndescription = \"\"\n", tier, name)
 	}
-	if _, problems := parseManifest(manifestName, []byte(manifest)); problems.Err() != nil {
+	if _, problems := parseManifest(manifestName, []byte(manifest.String())); problems.Err() != nil {
 		return fmt.Errorf("make a suite version: %w", problems.Err())
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make a suite version: %w", doc.Cause(err))
 	}
-	texts[manifestName] = []byte(manifest)
+	texts[manifestName] = []byte(manifest.String())
 	for name, text := range texts {
 		if err := replaceFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return fmt.Errorf("make a suite version: %w", err)
