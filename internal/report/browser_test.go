@@ -158,6 +158,24 @@ func (b *browser) sees(view string) {
 	b.wait(fmt.Sprintf("document.documentElement.dataset.shown === %q", view))
 }
 
+// accessible fails the test for each rule of WCAG 2 (A and AA) and each good practice that the view
+// violates, by axe-core. It needs axe-core, which .ci/run installs.
+func (b *browser) accessible(what string) {
+	b.t.Helper()
+	axe, err := os.ReadFile("../../third_party/script-packages/node_modules/axe-core/axe.min.js")
+	if err != nil {
+		if os.Getenv("PLUMB_CI") != "" {
+			b.t.Fatal(err)
+		}
+		return
+	}
+	ask[bool](b, string(axe)+";true")
+	for _, text := range ask[[]string](b, `axe.run(document, {resultTypes: ["violations"]}).then((r) => r.violations.flatMap((v) =>
+		v.nodes.map((n) => v.id + " (" + v.help + "): " + n.html.slice(0, 150) + ": " + n.failureSummary)))`) {
+		b.t.Errorf("%s: %s", what, text)
+	}
+}
+
 func (b *browser) size(width, height int64) {
 	b.t.Helper()
 	b.do("size", chromedp.EmulateViewport(width, height))

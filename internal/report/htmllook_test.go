@@ -64,52 +64,6 @@ func brokenLog() *log {
 	return l.end("", 0)
 }
 
-// faint lists the texts whose contrast to what is behind them is below 4.5, which is what WCAG 2
-// asks of texts of any size.
-const faint = `(() => {
-	const channel = (v) => (v /= 255) <= .03928 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4;
-	const light = ([r, g, b]) => .2126 * channel(r) + .7152 * channel(g) + .0722 * channel(b);
-	const parse = (text) => { const n = text.match(/[\d.]+/g).map(Number); return n.length < 4 ? [...n, 1] : n; };
-	const over = ([r, g, b, a], under) => [r, g, b].map((v, i) => v * a + under[i] * (1 - a));
-	const behind = (e) => {
-		if (!e) return [255, 255, 255];
-		const color = parse(getComputedStyle(e).backgroundColor);
-		return color[3] === 1 ? color : over(color, behind(e.parentElement));
-	};
-	const out = new Set(), walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-	const check = (e, color, text) => {
-		const back = behind(e), a = light(over(parse(color), back)), b = light(back), contrast = (Math.max(a, b) + .05) / (Math.min(a, b) + .05);
-		if (contrast < 4.5) out.add(contrast.toFixed(2) + " " + e.tagName + "." + e.className + " in ." + e.parentElement.className + ": " + text.trim().slice(0, 30));
-	};
-	for (let n = walker.nextNode(); n; n = walker.nextNode()) {
-		const e = n.parentElement;
-		if (n.data.trim() && e.checkVisibility() && !e.closest(".sr, script, option, .out")) check(e, getComputedStyle(e).color, n.data);
-	}
-	for (const e of document.querySelectorAll("input")) if (e.checkVisibility()) check(e, getComputedStyle(e, "::placeholder").color, e.placeholder);
-	return [...out];
-})()`
-
-// unusable lists what somebody who does not see the page, or has no mouse, cannot make sense of.
-const unusable = `(() => {
-	const out = [], seen = (e) => e.checkVisibility(), all = (s) => [...document.querySelectorAll(s)].filter(seen);
-	if (all("main").length !== 1) out.push(all("main").length + " main parts");
-	if (all("h1").length !== 1) out.push(all("h1").length + " titles");
-	let level = 0;
-	for (const h of all("h1, h2, h3, h4")) {
-		const n = Number(h.tagName[1]);
-		if (n > level + 1 && level) out.push("h" + level + " is followed by h" + n + ": " + h.textContent);
-		level = n;
-	}
-	const ids = [...document.querySelectorAll("[id]")].map((e) => e.id);
-	for (const id of new Set(ids)) if (ids.filter((i) => i === id).length > 1) out.push("the id " + id + " is there twice");
-	for (const e of all("a, button, input, select, summary, [role=img], [role=region]")) {
-		const label = e.getAttribute("aria-label") || document.getElementById(e.getAttribute("aria-labelledby"))?.textContent || (e.labels && e.labels[0]?.textContent) || (e.matches("input, select") ? "" : e.textContent);
-		if (!label.trim()) out.push("no name: " + e.outerHTML.slice(0, 100));
-	}
-	for (const e of document.querySelectorAll("[aria-labelledby]")) if (!document.getElementById(e.getAttribute("aria-labelledby"))) out.push("named by nothing: " + e.outerHTML.slice(0, 100));
-	return out;
-})()`
-
 // hiddenFocus says what is wrong with how the focus is shown, if anything is.
 const hiddenFocus = `(() => {
 	const e = document.activeElement, style = getComputedStyle(e), r = e.getClientRects()[0];
@@ -162,12 +116,7 @@ func TestHTMLLooks(t *testing.T) {
 				if wide := ask[int](b, "document.documentElement.scrollWidth"); int64(wide) > look.width {
 					t.Errorf("%s: %d pixels wide", at, wide)
 				}
-				for _, text := range ask[[]string](b, faint) {
-					t.Errorf("%s: too faint: %s", at, text)
-				}
-				for _, text := range ask[[]string](b, unusable) {
-					t.Errorf("%s: %s", at, text)
-				}
+				b.accessible(at)
 				for n := range look.tabs {
 					var way chromedp.Modifier
 					if n >= 30 {

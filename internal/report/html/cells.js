@@ -46,7 +46,7 @@ function cellNode(m, row, col) {
   if (!c) return el("div.mcell.none", {role: "gridcell"}, el("span.dim", "–"));
   const t = c.tries[c.chosen], s = t && c.x && (c.x.sessions || []).find((o) => o.repetition === t.repetition && o.session === t.session);
   const wide = m.wide(), word = wide && c.tries.length > 1 && s ? wordOf(s) : c.word, tab = m.current(c) ? "0" : "-1";
-  const button = (act, name, text, f) => el("button.tool", {type: "button", "data-act": act, tabindex: tab, "aria-label": name, title: name, onclick: f}, text);
+  const button = (act, name, text, f) => el("button.tool", {type: "button", "data-act": act, tabindex: tab, "aria-label": /\w/.test(text) ? "" : name, title: name, onclick: f}, text);
   const used = c.x && c.x.used && m.metric ? c.x.used[m.metric - 1] : m.show.has("latency") && !(wide && t) ? c.time : "";
   const which = c.tries.length > 1 && c.x && c.chosen !== c.first ? routeOf(c.x, s) : "x" + c.at;
   const go = el(c.shown ? "a.go" : "span.go", {href: c.shown && "#" + which, tabindex: tab, title: [c.sure, c.x && c.x.reason].filter(Boolean).join("\n").slice(0, 600), "data-act": "go"},

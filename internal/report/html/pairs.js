@@ -12,7 +12,7 @@ function pairsView() {
 
   const link = (p) => {
     const [a, b] = p.at.map((at) => index.executions[at]).map((x) => x && {x, s: defaultSession(x)});
-    if (a && b) return el("a", {href: "#" + pairRoute(a, b), "aria-label": "compare the sessions of " + p.case}, "side by side");
+    if (a && b) return el("a", {href: "#" + pairRoute(a, b), "aria-label": "side by side: the sessions of " + p.case}, "side by side");
     const one = a || b;
     return one ? el("a", {href: "#" + routeOf(one.x, one.s)}, a ? "baseline" : "candidate") : "–";
   };

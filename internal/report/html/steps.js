@@ -68,7 +68,9 @@ function callBody(body, s, o) {
   }
   if (s.answered && s.output) {
     const out = longText("pre.out" + (s.failed ? ".bad" : ""), s.output, o, 6000);
-    if (s.output.split("\n", 13).length > 12) {
+    const tall = s.output.split("\n", 13).length > 12;
+    if (tall || s.output.length > 500) out.tabIndex = 0; // it may scroll
+    if (tall) {
       body.append(out, el("button.more", {type: "button", onclick: (e) => {
         out.classList.toggle("whole");
         e.target.textContent = out.classList.contains("whole") ? "show less" : "show all";
