@@ -104,6 +104,9 @@ func TestFit(t *testing.T) {
 			t.Errorf("wrapped line %q is %d wide", l, w)
 		}
 	}
+	if got := strings.Join(th.wrap("one two three-four-five six", 9, 9), "|"); got != "one two|three-|four-five|six" {
+		t.Errorf("words: %s", got)
+	}
 	if got := th.wrap(strings.Repeat("abc ", 50), 8, 2); len(got) != 2 || !strings.HasSuffix(got[1], "…") {
 		t.Errorf("wrap to two lines: %q", got)
 	}

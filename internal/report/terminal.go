@@ -237,8 +237,11 @@ func (r *terminal) size() (width, height int) {
 	if r.o.Size != nil {
 		width, height = r.o.Size()
 	}
-	if width <= 0 || height <= 0 {
-		return 80, 24
+	if width <= 0 {
+		width = 80
+	}
+	if height <= 0 {
+		height = 24
 	}
 	return width, height
 }

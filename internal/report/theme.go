@@ -53,12 +53,13 @@ func (t theme) fit(s string, width int) string {
 	return ansi.Truncate(s, width, fit(t.ellipsis, width))
 }
 
-// wrap breaks a line at the display width into at most limit lines; 0 means no width limit.
+// wrap breaks a line at words to fit the display width, into at most limit lines; 0 means no width
+// limit.
 func (t theme) wrap(s string, width, limit int) []string {
 	if width <= 0 {
 		return []string{s}
 	}
-	lines := strings.Split(ansi.Hardwrap(s, width, true), "\n")
+	lines := strings.Split(ansi.Wrap(s, width, ""), "\n")
 	if len(lines) > limit {
 		lines = lines[:limit]
 		lines[limit-1] = t.fit(lines[limit-1]+strings.Repeat(" ", width), width)
