@@ -57,10 +57,19 @@ func TestNeverCached(t *testing.T) {
 	if os.Getenv("PLUMB_CI") == "" {
 		t.Skip("go test runs inside go test with PLUMB_CI=1, because linking takes long")
 	}
-	for range 2 {
-		out, err := exec.CommandContext(t.Context(), "go", "test", ".", "-run", "^TestFile$").CombinedOutput()
-		if err != nil || strings.Contains(string(out), "(cached)") {
-			t.Errorf("%v\n%s", err, out)
+	paths, err := exec.CommandContext(t.Context(), "go", "env", "GOCACHE", "GOPATH").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := strings.Split(string(paths), "\n")
+	bare := []string{"GOCACHE=" + known[0], "GOPATH=" + known[1], "HOME=", "XDG_CACHE_HOME=", "LocalAppData="}
+	for _, env := range [][]string{nil, bare} {
+		for range 2 {
+			cmd := exec.CommandContext(t.Context(), "go", "test", ".", "-run", "^TestFile$")
+			cmd.Env = append(os.Environ(), env...)
+			if out, err := cmd.CombinedOutput(); err != nil || strings.Contains(string(out), "(cached)") {
+				t.Errorf("with %q: %v\n%s", env, err, out)
+			}
 		}
 	}
 }

@@ -30,7 +30,7 @@ import (
 // for plumb run --report: "junit:results.xml,html:report.html".
 //
 // go test runs such a test each time; it does not print "(cached)", because a model may answer
-// differently. Where the user has no cache directory, use go test -count=1.
+// differently. If the user's cache directory cannot be written, use go test -count=1.
 func Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) {
 	t.Helper()
 	Options{}.Run(t, suite, runners...)
@@ -113,9 +113,12 @@ func (o Options) Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) 
 // because go test compares the beginning of the path with the module. Without such a file, the
 // result may be kept.
 func neverCached() {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return
+	cache := os.Getenv("GOCACHE") // the go command can write there if it keeps results
+	if !filepath.IsAbs(cache) {
+		var err error
+		if cache, err = os.UserCacheDir(); err != nil {
+			return
+		}
 	}
 	work, err := os.Getwd()
 	if err != nil {

@@ -12,15 +12,17 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // candidates returns what an argument or flag can be, after the arguments before it. Each is a
-// value, with a description behind a tab. It uses the files of the project and no network. What
-// cannot be read has no candidates.
+// value, with a description behind a tab. It uses the files of the project; it executes no code of them and
+// uses no network. What cannot be read has no candidates.
 type candidates func(c *completer, args []string) []string
 
 // completer has the project of the command line that the shell completes.
@@ -28,6 +30,7 @@ type completer struct {
 	*job.Project
 	ctx  context.Context //nolint:containedctx // it lives for one completion
 	word string          // what the user has typed of it
+	read suite.ReadOptions
 }
 
 // argumentCandidates returns what the arguments of the commands can be, by the path of the command.
@@ -94,17 +97,38 @@ func (a *app) complete(cmd *cobra.Command, known candidates, args []string, word
 		}
 		return ""
 	}
-	p, err := quiet.openFor(cmd.Context(), projectFlags{text("config"), text("output-dir")}, "")
+	p, err := quiet.completed(cmd.Context(), text("config"), text("output-dir"))
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	a.closers = append(a.closers, p)
-	found := known(&completer{p, cmd.Context(), word}, args)
+	found := known(&completer{p, cmd.Context(), word, suite.ReadOptions{Tier: text("tier"), Dir: a.Dir}}, args)
 	found = slices.DeleteFunc(found, func(s string) bool { return !strings.HasPrefix(s, word) })
 	if len(found) == 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completed opens the project for a completion. It does not execute a config in code. Then, and if
+// the config is broken, the project has no runners and no suites, but its runs are found.
+func (a *app) completed(ctx context.Context, file, outputDir string) (*job.Project, error) {
+	if file = a.path(file); file == "" {
+		var err error
+		if file, err = config.Find(a.Dir); err != nil {
+			return nil, err
+		}
+	}
+	read := &config.Config{Dir: a.Dir}
+	if file != "" {
+		read.Dir = filepath.Dir(file)
+		if !lib.IsCode(file) {
+			if c, err := job.ReadConfig(ctx, a.env(), file); err == nil {
+				read = c
+			}
+		}
+	}
+	return a.project(read, outputDir)
 }
 
 func nothing(*completer, []string) []string { return nil }
@@ -238,15 +262,27 @@ func casesOfSuite(c *completer, args []string) []string {
 }
 
 // ofCases returns the distinct values of the cases of the suites in the arguments, or without
-// arguments of those in the config.
+// arguments of those in the config. It executes no suite in code, so it finds nothing in one.
 func ofCases(values func(c *plumb.Case) []string) candidates {
 	return func(c *completer, args []string) []string {
+		var refs []string
+		for _, ref := range args {
+			refs = append(refs, suite.Parts(ref, c.read)...)
+		}
 		if len(args) == 0 {
-			args = c.Config.Suites
+			for _, ref := range c.Config.Suites {
+				refs = append(refs, suite.Parts(suiteRef(c.Project, ref), c.read)...)
+			}
+			if len(refs) == 0 && c.read.Tier != "" {
+				refs = []string{""} // the newest published suite
+			}
 		}
 		var found []string
-		for _, name := range args {
-			source, err := c.Read(c.ctx, name, "", 0)
+		for _, ref := range refs {
+			if lib.IsCode(ref) {
+				continue
+			}
+			source, err := c.Read(c.ctx, ref, c.read.Tier, 0)
 			if err != nil {
 				continue
 			}

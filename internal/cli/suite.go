@@ -191,9 +191,10 @@ func suiteVerifyCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify DIR",
 		Short: "Check a suite version against its manifest",
-		Long:  `Check that the files of a suite version have the hashes and counts in its manifest.toml.`,
-		Args:  cobra.ExactArgs(1),
-		RunE:  func(_ *cobra.Command, args []string) error { return c.run(args[0]) },
+		Long: `Check that the files of a suite version have the hashes and counts in its manifest.toml. The record that plumb suite
+lock left in manifest.cases names each case that differs.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error { return c.run(args[0]) },
 	}
 }
 
@@ -239,8 +240,9 @@ func suiteLockCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "lock DIR",
 		Short: "Publish a suite version: pin the hashes of its tiers",
-		Long: `Write the hash and the counts of each tier into manifest.toml. After that the version is immutable: Plumb does
-not run a file whose cases have changed. Add new cases to a new version (plumb suite new-version).`,
+		Long: `Write the hash and the counts of each tier into manifest.toml, and the hash of each case into manifest.cases. After
+that the version is immutable: Plumb does not run a file whose cases have changed. Add new cases to a new version
+(plumb suite new-version).`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error { return c.run(args[0]) },
 	}

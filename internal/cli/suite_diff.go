@@ -29,8 +29,8 @@ func suiteDiffCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "diff OLD NEW",
 		Short: "List the cases that differ between two suites",
-		Long: `List the cases that were added, removed or changed from OLD to NEW, and in which part: the prompt, the checks, or the
-labels (category, difficulty, tags, expectations). OLD and NEW are suite files, or suite versions, whose tiers are compared by name. A
+		Long: `List the cases that were added, removed or changed from OLD to NEW, and in which part: the prompt, the checks, the
+labels (category, difficulty, tags, expectations), the limits, or the metadata. OLD and NEW are suite files, or suite versions, whose tiers are compared by name. A
 changed tier is compared although it does not have its pinned hash. What a check in code does is not compared.
 
 The exit code is 0 if no case differs, and 1 if one does.`,

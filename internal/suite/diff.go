@@ -1,6 +1,8 @@
 package suite
 
 import (
+	"bytes"
+	"maps"
 	"slices"
 
 	"github.com/plumb-eval/plumb"
@@ -15,8 +17,8 @@ type Difference struct {
 	Same    int      `json:"same"`
 }
 
-// Change is a case that differs. Parts are "id", "prompt", "checks" and "labels": its category,
-// difficulty, tags and expectations.
+// Change is a case that differs. Parts are "id", "prompt", "checks", "labels": its category,
+// difficulty, tags and expectations, "limits", and "metadata": the author's own keys and estimates.
 type Change struct {
 	ID    string   `json:"id"`
 	Was   string   `json:"was,omitempty"` // the id before, if it differs
@@ -82,6 +84,12 @@ func changedParts(a, b *plumb.Case) (parts []string) {
 	if a.Category != b.Category || a.Difficulty != b.Difficulty || !slices.Equal(a.Tags, b.Tags) ||
 		a.ExpectedFail != b.ExpectedFail || a.Repeat != b.Repeat {
 		parts = append(parts, "labels")
+	}
+	if a.Timeout != b.Timeout || a.MaxSteps != b.MaxSteps {
+		parts = append(parts, "limits")
+	}
+	if !maps.Equal(a.Metadata, b.Metadata) || !bytes.Equal(a.Own, b.Own) || a.TokensEstimate != b.TokensEstimate {
+		parts = append(parts, "metadata")
 	}
 	return parts
 }

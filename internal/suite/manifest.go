@@ -109,7 +109,7 @@ func (v versionDir) read(m *Manifest, t Tier) (*Bundle, error) {
 	if hash, err := b.Hash(); err != nil {
 		return nil, immutable(m, t, fmt.Sprintf("the file cannot be hashed: %v", errors.Unwrap(err)))
 	} else if hash != t.Hash {
-		return nil, immutable(m, t, "the file has "+hash)
+		return nil, immutable(m, t, "the file has "+hash+v.changed(t, b.data))
 	}
 	return b, nil
 }

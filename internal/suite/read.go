@@ -171,7 +171,7 @@ func NewBundle(name, path string, data []byte) *Bundle {
 //
 //   - the path of a suite file: JSON lines, YAML (.yaml, .yml) or code (.ts, .mts, .cts, .js, .mjs,
 //     .cjs);
-//   - the path of a directory with a manifest.toml, in which o.Tier selects a tier;
+//   - the path of a directory with a manifest.toml, or of the manifest, in which o.Tier selects a tier;
 //   - a published suite: "v1.0/cheap", "v1.0-cheap", or "v1.0" with o.Tier; "" means the newest
 //     version.
 //
@@ -204,6 +204,9 @@ func Parts(ref string, o ReadOptions) []string {
 	full := ref
 	if !filepath.IsAbs(full) {
 		full = filepath.Join(o.Dir, ref)
+	}
+	if filepath.Base(full) == manifestName {
+		full, ref = filepath.Dir(full), filepath.Dir(ref)
 	}
 	v, name := onDisk(full, ref), func(t Tier) string { return filepath.Join(ref, t.File) }
 	if _, err := os.Stat(full); err != nil {
@@ -247,6 +250,8 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 			return nil, noManifest(full)
 		}
 		return o.tier(onDisk(full, ref), o.Tier)
+	case err == nil && filepath.Base(full) == manifestName:
+		return o.tier(onDisk(filepath.Dir(full), filepath.Dir(ref)), o.Tier)
 	case err == nil:
 		return o.file(ref, full, info)
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):

@@ -112,6 +112,15 @@ func (r *manifestReader) verifyTier(
 		r.add(at("hash"), fmt.Sprintf("tier %s pins %s, but %s has %s", t.Name, t.Hash, t.File, b.hash),
 			"published suite versions are immutable: new cases belong in a new version; "+
 				"plumb suite diff OLD NEW lists the cases that differ")
+		for _, c := range v.changes(t, b.data) {
+			pos := t.HashPos
+			if c.line > 0 {
+				pos = plumb.Position{File: b.Path, Line: c.line, Column: 1}
+			}
+			r.problems = append(r.problems, doc.Problem{
+				Pos: pos, Message: fmt.Sprintf("case %s %s since the version was published", c.id, c.what),
+			})
+		}
 	}
 	addCounts(&categories, p.summary.Categories)
 	addCounts(&types, p.summary.Types)
@@ -195,9 +204,10 @@ func some(ids []string) string {
 }
 
 // Lock pins the hash of each tier of the suite version in a directory, and updates test_count and
-// estimated_tokens; nothing else in manifest.toml changes. From then on the version is published. If
-// a tier already has another pinned hash, Lock returns an error and writes nothing. It returns the
-// resulting manifest, and whether it has changed.
+// estimated_tokens; nothing else in manifest.toml changes. It records the hash of each case in
+// manifest.cases, so that messages can name a case that changes later. From then on the version is
+// published. If a tier already has another pinned hash, Lock returns an error and writes nothing. It
+// returns the resulting manifest, and whether it or the record has changed.
 func Lock(dir string) (*Manifest, bool, error) {
 	m, changed, err := lock(dir)
 	if err != nil {
@@ -219,6 +229,7 @@ func lock(dir string) (*Manifest, bool, error) {
 	}
 	data := old
 	var errs []error
+	var cases []recordedCase
 	for _, t := range m.Tiers {
 		b, err := v.open(m, t)
 		if err != nil {
@@ -235,9 +246,10 @@ func lock(dir string) (*Manifest, bool, error) {
 			continue
 		}
 		if t.Hash != "" && t.Hash != s.Hash {
-			errs = append(errs, immutable(m, t, "the file has "+s.Hash))
+			errs = append(errs, immutable(m, t, "the file has "+s.Hash+v.changed(t, b.data)))
 			continue
 		}
+		cases = append(cases, recordedCases(t.File, b.data)...)
 		for _, set := range []struct{ key, value string }{
 			{"test_count", strconv.Itoa(s.Cases)},
 			{"estimated_tokens", strconv.FormatInt(max(s.TokensEstimate, 0), 10)},
@@ -263,15 +275,27 @@ func lock(dir string) (*Manifest, bool, error) {
 	if err := problems.Err(); err != nil {
 		return nil, false, fmt.Errorf("the edited manifest would not be valid: %w", err)
 	}
-	if bytes.Equal(old, data) {
-		return locked, false, nil
+	changed := false
+	for _, f := range []struct {
+		name string
+		text []byte
+	}{{recordName, formatRecord(cases)}, {manifestName, data}} {
+		name := filepath.Join(dir, f.name)
+		if have, err := doc.Read(name, doc.SuiteBytes); err == nil && bytes.Equal(have, f.text) {
+			continue
+		}
+		changed = true
+		if err := replaceFile(name, f.text, 0o644); err != nil {
+			return nil, false, err
+		}
 	}
-	return locked, true, replaceFile(file, data, 0o644)
+	return locked, changed, nil
 }
 
 // NewVersion copies the suite version in a directory to a new sibling directory as the next,
 // unpublished version, without pinned hashes and without a date. name is the name of the new
-// version; "" means the next number, v1.1 after v1.0. NewVersion returns the new directory.
+// version; "" means the next number, v1.1 after v1.0. A version with a tier that does not have its
+// pinned hash is an error. NewVersion returns the new directory.
 func NewVersion(dir, name string) (string, error) {
 	made, err := newVersion(dir, name)
 	if err != nil {
@@ -289,6 +313,11 @@ func newVersion(dir, name string) (string, error) {
 	m, problems := parseManifest(filepath.Join(dir, manifestName), data)
 	if err := problems.Err(); err != nil {
 		return "", err
+	}
+	for _, t := range m.Tiers {
+		if _, err := v.read(m, t); err != nil {
+			return "", err
+		}
 	}
 	if name == "" {
 		if name = nextVersion(m.Version); name == "" {
@@ -332,6 +361,9 @@ func newVersion(dir, name string) (string, error) {
 	}
 	defer os.RemoveAll(draft) // after the rename it does not exist
 	if err := os.CopyFS(draft, os.DirFS(dir)); err != nil {
+		return "", err
+	}
+	if err := os.Remove(filepath.Join(draft, recordName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", err
 	}
 	if err := replaceFile(filepath.Join(draft, manifestName), data, 0o644); err != nil {
