@@ -285,6 +285,8 @@ func (a *assertion) convert() any {
 		return a.levenshtein()
 	case "word-count":
 		return a.wordCount()
+	case "rouge-n", "bleu", "gleu":
+		return a.overlap()
 	case "latency", "cost":
 		limit, ok := a.threshold()
 		if !ok || !a.native() {
@@ -639,6 +641,23 @@ func (a *assertion) wordCount() any {
 		}
 	}
 	return a.refuse("word-count without a number, min or max is an error in promptfoo", "")
+}
+
+// overlap converts a check of the words that the output shares with a text. The checks of Plumb have the
+// scores of promptfoo for words of letters and digits; for other texts the two split words in different ways.
+func (a *assertion) overlap() any {
+	text, ok := a.literal()
+	if !ok {
+		return nil
+	}
+	if !a.native() || a.c.scored && a.not {
+		return a.refuse(a.kind+" with a transform, or negated in a test with a threshold", "")
+	}
+	o := a.spec(map[string]string{"rouge-n": "rouge", "bleu": "bleu", "gleu": "gleu"}[a.kind], member{"ideal", literally(text)})
+	if least, ok := a.threshold(); ok {
+		o.set("threshold", least)
+	}
+	return o
 }
 
 // set converts an assert-set.
