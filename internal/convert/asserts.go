@@ -314,7 +314,7 @@ func instead(kind string) string {
 			"context-faithfulness", "g-eval", "model-graded-closedqa", "conversation-relevance", "moderation", "classifier", "pi",
 		},
 		"the check refusal finds refusals by its own list":                                       {"is-refusal"},
-		"the checks rouge and bleu, or levenshtein; their scores differ from those of promptfoo": {"rouge-n", "bleu", "gleu", "meteor"},
+		"the checks rouge, bleu or gleu": {"meteor", "rouge-l", "rouge-s"},
 		"is_xml, or a regex": {"is-xml", "contains-xml", "is-html", "contains-html"},
 		"a js check":         {"is-sql", "contains-sql"},
 		"the checks of what an agent did, such as called_tool": {
@@ -644,7 +644,7 @@ func (a *assertion) wordCount() any {
 }
 
 // overlap converts a check of the words that the output shares with a text. The checks of Plumb have the
-// scores of promptfoo for words of letters and digits; for other texts the two split words in different ways.
+// scores of promptfoo.
 func (a *assertion) overlap() any {
 	text, ok := a.literal()
 	if !ok {
