@@ -3,7 +3,6 @@ package check
 import (
 	"math"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -106,13 +105,14 @@ func gleu(output, reference []string) float64 {
 // lowerWords returns the words of a text in lower case, which white space separates.
 func lowerWords(s string) []string { return strings.FieldsFunc(lower(s), isSpace) }
 
-// gleuWords is lowerWords without the full stops at the ends of words.
+// gleuWords is lowerWords without the full stops at the ends of words. A word of full stops stays, as an
+// empty one.
 func gleuWords(s string) []string {
 	words := lowerWords(s)
 	for i, w := range words {
 		words[i] = strings.TrimRight(w, ".")
 	}
-	return slices.DeleteFunc(words, func(w string) bool { return w == "" })
+	return words
 }
 
 // contractions are words that the Penn Treebank counts as two, and the quotation mark that ends a

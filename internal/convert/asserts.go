@@ -285,6 +285,8 @@ func (a *assertion) convert() any {
 		return a.levenshtein()
 	case "word-count":
 		return a.wordCount()
+	case "rouge-n", "bleu", "gleu":
+		return a.overlap()
 	case "latency", "cost":
 		limit, ok := a.threshold()
 		if !ok || !a.native() {
@@ -311,10 +313,10 @@ func instead(kind string) string {
 			"factuality", "model-graded-factuality", "answer-relevance", "context-recall", "context-relevance",
 			"context-faithfulness", "g-eval", "model-graded-closedqa", "conversation-relevance", "moderation", "classifier", "pi",
 		},
-		"the check refusal finds refusals by its own list":                                       {"is-refusal"},
-		"the checks rouge and bleu, or levenshtein; their scores differ from those of promptfoo": {"rouge-n", "bleu", "gleu", "meteor"},
-		"is_xml, or a regex": {"is-xml", "contains-xml", "is-html", "contains-html"},
-		"a js check":         {"is-sql", "contains-sql"},
+		"the check refusal finds refusals by its own list": {"is-refusal"},
+		"the checks rouge, bleu or gleu":                   {"meteor", "rouge-l", "rouge-s"},
+		"is_xml, or a regex":                               {"is-xml", "contains-xml", "is-html", "contains-html"},
+		"a js check":                                       {"is-sql", "contains-sql"},
 		"the checks of what an agent did, such as called_tool": {
 			"is-valid-function-call", "is-valid-openai-function-call",
 			"is-valid-openai-tools-call", "tool-call-f1", "skill-used",
@@ -639,6 +641,23 @@ func (a *assertion) wordCount() any {
 		}
 	}
 	return a.refuse("word-count without a number, min or max is an error in promptfoo", "")
+}
+
+// overlap converts a check of the words that the output shares with a text. The checks of Plumb have the
+// scores of promptfoo.
+func (a *assertion) overlap() any {
+	text, ok := a.literal()
+	if !ok {
+		return nil
+	}
+	if !a.native() || a.c.scored && a.not {
+		return a.refuse(a.kind+" with a transform, or negated in a test with a threshold", "")
+	}
+	o := a.spec(map[string]string{"rouge-n": "rouge", "bleu": "bleu", "gleu": "gleu"}[a.kind], member{"ideal", literally(text)})
+	if least, ok := a.threshold(); ok {
+		o.set("threshold", least)
+	}
+	return o
 }
 
 // set converts an assert-set.

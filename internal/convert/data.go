@@ -25,11 +25,11 @@ type Rows struct {
 // Data returns what is in a file of data: CSV, or JSON lines with objects that are neither cases
 // nor records of another tool. It is nil for any other file.
 func Data(path string, data []byte) *Rows {
-	if f := Detect(path, data); f != nil && f.Name != csvFormat.Name {
-		return nil
-	}
 	var d Rows
 	line, _, _ := bytes.Cut(bytes.TrimLeft(bytes.TrimPrefix(data, []byte("\uFEFF")), " \t\r\n"), []byte("\n"))
+	if len(line) > 64<<10 {
+		return nil // no list of questions
+	}
 	isText := func(string) bool { return true }
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".csv":
@@ -40,7 +40,7 @@ func Data(path string, data []byte) *Rows {
 		d.Columns = t.columns
 	case ".jsonl", ".ndjson":
 		v, problem := doc.ParseJSON(path, line)
-		if problem != nil || v.Kind != doc.Map || v.Get("assertion") != nil || v.Get("assertions") != nil || v.Get("category") != nil {
+		if problem != nil || v.Kind != doc.Map || detectRow(&v) != nil || v.Get("assertion") != nil || v.Get("assertions") != nil || v.Get("category") != nil {
 			return nil
 		}
 		for _, m := range v.Members {

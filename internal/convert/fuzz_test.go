@@ -26,6 +26,8 @@ func FuzzConvert(f *testing.F) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Skip() // not a name of a file
 		}
+		_ = convert.Data(name, []byte(text))
+		_, _, _ = convert.Suggest(name, []byte(text))
 		if r, err := convert.File(t.Context(), file, convert.Options{}); err == nil && r.Suite != nil && r.Cases == 0 {
 			t.Errorf("a suite without cases:\n%s", r.Suite)
 		}
