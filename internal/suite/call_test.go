@@ -77,6 +77,7 @@ Invalid config at run.workspace.mode: must be one of none, shared, isolated, not
 Invalid config at run.workspace.mode: is missing (one of none, shared, isolated)
 Invalid config at run.workspace.templateDir: must be left out when the workspace mode is "none" ` +
 		`(nothing is prepared; shared and isolated may have it)
+Invalid config at run.workspace.templateDir: there is no directory "t"
 Invalid config at run.workspace.cwd: must be left out when the workspace mode is "isolated" ` +
 		`(each session gets a directory of its own; shared may have a cwd)
 Invalid config at run.workspace.bootstrap.command: is missing (the program that prepares the workspace; it runs without a shell)
