@@ -15,7 +15,7 @@ import (
 
 // NewSuite makes a directory with the first, unpublished version of a suite: a copy of each file of
 // JSON Lines as a tier with the name of the file, and a manifest. [Lock] adds counts and hashes. The
-// directory must not exist.
+// directory must not exist. If a case is not valid in a version, the error is [doc.Problems].
 func NewSuite(dir string, files []string) error {
 	version := filepath.Base(dir)
 	if why := unsafeID(version); why != "" {
@@ -27,6 +27,7 @@ func NewSuite(dir string, files []string) error {
 	}
 	manifest := "[suite]\nversion = " + strconv.Quote(version) + "\ndescription = \"\"\n"
 	texts := map[string][]byte{}
+	var invalid doc.Problems
 	for _, file := range files {
 		b, err := Read(file, ReadOptions{})
 		if err != nil {
@@ -45,8 +46,14 @@ func NewSuite(dir string, files []string) error {
 			return fmt.Errorf("make a suite version: two files are named %s", name)
 		}
 		texts[name] = b.Data()
+		b.Version, b.Tier = version, tier // the rules of a version are stricter
+		_, problems := b.Validate()
+		invalid = append(invalid, doc.Problems(problems).Errors()...)
 		manifest += fmt.Sprintf("\n[tiers.%s]\nfile = %s\ntest_count = 0\nestimated_tokens = 0\ndescription = \"\"\n",
 			strconv.Quote(tier), strconv.Quote(name))
+	}
+	if err := invalid.Err(); err != nil {
+		return err
 	}
 	if _, problems := parseManifest(manifestName, []byte(manifest)); problems.Err() != nil {
 		return fmt.Errorf("make a suite version: %w", problems.Err())
