@@ -18,6 +18,7 @@ import (
 // directory must not exist. If a case is not valid in a version, the error is [doc.Problems].
 func NewSuite(dir string, files []string) error {
 	version := filepath.Base(dir)
+	var invalid doc.Problems
 	if why := unsafeID(version); why != "" {
 		return fmt.Errorf("make a suite version: version %q %s", version, why)
 	}
@@ -27,7 +28,6 @@ func NewSuite(dir string, files []string) error {
 	}
 	manifest := "[suite]\nversion = " + strconv.Quote(version) + "\ndescription = \"\"\n"
 	texts := map[string][]byte{}
-	var invalid doc.Problems
 	for _, file := range files {
 		b, err := Read(file, ReadOptions{})
 		if err != nil {
@@ -39,6 +39,9 @@ func NewSuite(dir string, files []string) error {
 		}
 		name := filepath.Base(file)
 		tier := strings.TrimSuffix(name, filepath.Ext(name))
+		b.Version, b.Tier = version, tier // the rules of a version are stricter
+		_, problems := b.Validate()
+		invalid = append(invalid, doc.Problems(problems).Errors()...)
 		if why := unsafeID(tier); why != "" {
 			return fmt.Errorf("make a suite version: tier %q %s", tier, why)
 		}
@@ -46,17 +49,14 @@ func NewSuite(dir string, files []string) error {
 			return fmt.Errorf("make a suite version: two files are named %s", name)
 		}
 		texts[name] = b.Data()
-		b.Version, b.Tier = version, tier // the rules of a version are stricter
-		_, problems := b.Validate()
-		invalid = append(invalid, doc.Problems(problems).Errors()...)
 		manifest += fmt.Sprintf("\n[tiers.%s]\nfile = %s\ntest_count = 0\nestimated_tokens = 0\ndescription = \"\"\n",
 			strconv.Quote(tier), strconv.Quote(name))
 	}
-	if err := invalid.Err(); err != nil {
-		return err
-	}
 	if _, problems := parseManifest(manifestName, []byte(manifest)); problems.Err() != nil {
 		return fmt.Errorf("make a suite version: %w", problems.Err())
+	}
+	if err := invalid.Err(); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make a suite version: %w", doc.Cause(err))
