@@ -43,7 +43,7 @@ func argumentCandidates() map[string][]candidates {
 		"compare":      sides,
 		"baseline set": {baselines, runs}, "baseline rm": {baselines},
 		"run": {suites}, "validate": {suites}, "list": {suites, nothing}, "plan": {suites, nothing}, "aa": {suites, nothing},
-		"suite lint": {suites},
+		"suite lint": {suites}, "suite hash": {suites}, "suite diff": {suites, suites, nothing},
 	}
 }
 

@@ -270,7 +270,7 @@ func suiteNewCommand(a *app) *cobra.Command {
 		Use:   "new DIR FILE...",
 		Short: "Make the first version of a suite from files of JSON Lines",
 		Long: `Make a directory with a suite version: a manifest.toml, and a copy of each file as a tier with its name. Publish it with
-plumb suite lock.`,
+plumb suite lock. If a case is not valid in a suite version, nothing is written.`,
 		Example: `  plumb suite new suites/v1.0 cheap.jsonl full.jsonl`,
 		Args:    cobra.MinimumNArgs(2), //nolint:mnd // DIR and at least one FILE
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -17,7 +17,7 @@ import (
 // suiteDiffCmd is plumb suite diff.
 type suiteDiffCmd struct{ *app }
 
-// suiteDiff is one pair of suites. Its keys are documented.
+// suiteDiff is one pair of suites; "" is a tier that a version does not have. Its keys are documented.
 type suiteDiff struct {
 	Before string `json:"before"`
 	After  string `json:"after"`
@@ -30,8 +30,9 @@ func suiteDiffCommand(a *app) *cobra.Command {
 		Use:   "diff OLD NEW",
 		Short: "List the cases that differ between two suites",
 		Long: `List the cases that were added, removed or changed from OLD to NEW, and in which part: the prompt, the checks, the
-labels (category, difficulty, tags, expectations), the limits, or the metadata. OLD and NEW are suite files, or suite versions, whose tiers are compared by name. A
-changed tier is compared although it does not have its pinned hash. What a check in code does is not compared.
+labels (category, difficulty, tags, expectations), the limits, or the metadata. OLD and NEW are suite files, or suite
+versions, whose tiers are compared by name. A changed tier is compared although it does not have its pinned hash.
+What a check in code does is not compared.
 
 The exit code is 0 if no case differs, and 1 if one does.`,
 		Example: `  plumb suite diff suites/v1.0 suites/v1.1
@@ -46,20 +47,38 @@ func (c *suiteDiffCmd) run(ctx context.Context, before, after string) error {
 	tier := func(ref string) string {
 		return strings.TrimSuffix(path.Base(filepath.ToSlash(ref)), filepath.Ext(ref))
 	}
-	diffs := []suiteDiff{}
-	equal := true
+	// Each pair is one tier; "" stands for a tier that only the other version has.
+	var pairs [][2]string
+	versions := !slices.Equal(old, []string{before}) && !slices.Equal(fresh, []string{after})
 	for _, o := range old {
 		i := slices.IndexFunc(fresh, func(n string) bool { return len(old)+len(fresh) == 2 || tier(n) == tier(o) })
-		if i < 0 {
-			return plumb.WithHint(fmt.Errorf("%s has no tier %s", after, tier(o)),
-				"give two files, or two versions with the same tiers")
+		switch {
+		case i >= 0:
+			pairs = append(pairs, [2]string{o, fresh[i]})
+		case versions:
+			pairs = append(pairs, [2]string{o, ""})
+		default:
+			return noTier(after, tier(o))
 		}
-		d, err := c.diff(ctx, o, fresh[i])
+	}
+	for _, n := range fresh {
+		switch {
+		case slices.ContainsFunc(pairs, func(p [2]string) bool { return p[1] == n }):
+		case versions:
+			pairs = append(pairs, [2]string{"", n})
+		default:
+			return noTier(before, tier(n))
+		}
+	}
+	diffs := []suiteDiff{}
+	equal := true
+	for _, p := range pairs {
+		d, err := c.diff(ctx, p[0], p[1])
 		if err != nil {
 			return err
 		}
 		equal = equal && d.Equal()
-		diffs = append(diffs, suiteDiff{o, fresh[i], d})
+		diffs = append(diffs, suiteDiff{p[0], p[1], d})
 	}
 	for _, d := range diffs {
 		c.show(&d)
@@ -75,6 +94,10 @@ func (c *suiteDiffCmd) run(ctx context.Context, before, after string) error {
 	return nil
 }
 
+func noTier(ref, tier string) error {
+	return plumb.WithHint(fmt.Errorf("%s has no tier %s", ref, tier), "give two files or two versions")
+}
+
 func (c *suiteDiffCmd) diff(ctx context.Context, before, after string) (*suite.Difference, error) {
 	old, err := c.read(ctx, before)
 	if err != nil {
@@ -88,6 +111,9 @@ func (c *suiteDiffCmd) diff(ctx context.Context, before, after string) (*suite.D
 }
 
 func (c *suiteDiffCmd) read(ctx context.Context, ref string) (*plumb.Suite, error) {
+	if ref == "" {
+		return &plumb.Suite{}, nil
+	}
 	p, err := c.openFor(ctx, projectFlags{}, ref)
 	if err != nil {
 		return nil, err
@@ -122,5 +148,5 @@ func (c *suiteDiffCmd) show(d *suiteDiff) {
 		fmt.Fprintf(c.Stdout, "~ %s: %s\n", c.clean(x.ID+from), strings.Join(x.Parts, ", "))
 	}
 	fmt.Fprintf(c.Stdout, "%s → %s: %d added, %d removed, %d changed, %d the same\n",
-		d.Before, d.After, len(d.Added), len(d.Removed), len(d.Changed), d.Same)
+		orDash(d.Before), orDash(d.After), len(d.Added), len(d.Removed), len(d.Changed), d.Same)
 }

@@ -14,9 +14,10 @@ import (
 
 // NewSuite makes a directory with the first, unpublished version of a suite: a copy of each file of
 // JSON Lines as a tier with the name of the file, and a manifest. [Lock] adds counts and hashes. The
-// directory must not exist.
+// directory must not exist. If a case is not valid in a version, the error is [doc.Problems].
 func NewSuite(dir string, files []string) error {
 	version := filepath.Base(dir)
+	var invalid doc.Problems
 	if why := unsafeID(version); why != "" {
 		return fmt.Errorf("make a suite version: version %q %s", version, why)
 	}
@@ -38,6 +39,9 @@ func NewSuite(dir string, files []string) error {
 		}
 		name := filepath.Base(file)
 		tier := strings.TrimSuffix(name, filepath.Ext(name))
+		b.Version, b.Tier = version, tier // the rules of a version are stricter
+		_, problems := b.Validate()
+		invalid = append(invalid, doc.Problems(problems).Errors()...)
 		if why := unsafeID(tier); why != "" {
 			return fmt.Errorf("make a suite version: tier %q %s", tier, why)
 		}
@@ -49,6 +53,9 @@ func NewSuite(dir string, files []string) error {
 	}
 	if _, problems := parseManifest(manifestName, []byte(manifest.String())); problems.Err() != nil {
 		return fmt.Errorf("make a suite version: %w", problems.Err())
+	}
+	if err := invalid.Err(); err != nil {
+		return err
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("make a suite version: %w", doc.Cause(err))
