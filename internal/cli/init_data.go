@@ -51,6 +51,9 @@ func dataSuite(name string, d *convert.Rows) (text []byte, todo string) {
 				columns = append(columns, column)
 			}
 		}
+		if len(columns) == 0 {
+			todo = "give the columns of " + name + " names of letters and digits, and " + todo
+		}
 		prompt = "Write your prompt here. Each row has: " + strings.Join(columns, ", ")
 	}
 	var b bytes.Buffer

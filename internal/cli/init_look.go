@@ -181,10 +181,9 @@ func (c *initCmd) skillsHere() (found []skill) {
 			if err != nil {
 				continue
 			}
-			s := readSkill(data)
-			s.dir = strings.TrimSuffix("./"+filepath.ToSlash(dir), "/.")
-			if s.name == "" {
-				s.name = filepath.Base(filepath.Dir(file))
+			s := skill{
+				dir:  strings.TrimSuffix("./"+filepath.ToSlash(dir), "/."),
+				name: agent.SkillName(filepath.Dir(file)), description: describedTask(data),
 			}
 			if !slices.ContainsFunc(found, func(o skill) bool { return o.name == s.name }) {
 				found = append(found, s)
@@ -194,26 +193,23 @@ func (c *initCmd) skillsHere() (found []skill) {
 	return found
 }
 
-// readSkill reads the name and the description at the top of a SKILL.md.
-func readSkill(data []byte) skill {
-	s := skill{description: "describe the task here"}
+// describedTask returns the description at the top of a SKILL.md.
+func describedTask(data []byte) string {
+	const none = "describe the task here"
 	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
 	front, ok := bytes.CutPrefix(data, []byte("---\n"))
 	front, _, closed := bytes.Cut(front, []byte("\n---"))
 	if !ok || !closed {
-		return s
+		return none
 	}
 	v, problem := doc.ParseYAML("SKILL.md", front, 1000)
 	if problem != nil {
-		return s
-	}
-	if name := v.Get("name"); name != nil && name.Kind == doc.String {
-		s.name = name.Text()
+		return none
 	}
 	if text := v.Get("description"); text != nil && text.Kind == doc.String && text.Text() != "" {
-		s.description = strings.Join(strings.Fields(text.Text()), " ")
+		return strings.Join(strings.Fields(text.Text()), " ")
 	}
-	return s
+	return none
 }
 
 // checkFlags checks --agent and --ci.

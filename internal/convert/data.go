@@ -30,7 +30,7 @@ func Data(path string, data []byte) *Rows {
 	if len(line) > 64<<10 {
 		return nil // no list of questions
 	}
-	isText := func(string) bool { return true }
+	hasKind := func(string, ...doc.Kind) bool { return true }
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".csv":
 		t, err := readTable(path, append(line, '\n'))
@@ -46,19 +46,19 @@ func Data(path string, data []byte) *Rows {
 		for _, m := range v.Members {
 			d.Columns = append(d.Columns, m.Key)
 		}
-		isText = func(name string) bool { return v.Get(name).Kind == doc.String }
+		hasKind = func(name string, kinds ...doc.Kind) bool { return slices.Contains(kinds, v.Get(name).Kind) }
 		d.cases = v.Get("id") != nil && v.Get("input") != nil
 	}
-	find := func(names []string) string {
+	find := func(names []string, kinds ...doc.Kind) string {
 		for _, name := range names {
-			i := slices.IndexFunc(d.Columns, func(c string) bool { return strings.EqualFold(c, name) && isText(c) })
+			i := slices.IndexFunc(d.Columns, func(c string) bool { return strings.EqualFold(c, name) && hasKind(c, kinds...) })
 			if i >= 0 {
 				return d.Columns[i]
 			}
 		}
 		return ""
 	}
-	d.Prompt, d.Ideal = find(promptColumns()), find(idealColumns())
+	d.Prompt, d.Ideal = find(promptColumns(), doc.String), find(idealColumns(), doc.String, doc.Number, doc.Bool)
 	d.Checked = slices.ContainsFunc(d.Columns, func(c string) bool { return strings.HasPrefix(c, "__expected") })
 	if len(d.Columns) == 0 {
 		return nil
