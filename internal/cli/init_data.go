@@ -3,12 +3,12 @@ package cli
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/convert"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/schema"
 )
 
@@ -21,7 +21,7 @@ func (c *initCmd) dataSuite() (text []byte, todo, name string) {
 	for _, pattern := range []string{"*.csv", "*.jsonl"} {
 		files, _ := filepath.Glob(filepath.Join(c.Dir, pattern))
 		for _, file := range files {
-			data, err := os.ReadFile(file)
+			data, err := doc.Read(file, doc.DataBytes)
 			if err != nil {
 				continue
 			}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	_ "embed"
 	"fmt"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -34,7 +33,7 @@ func (c *initCmd) foreign() (found, do string) {
 	for _, pattern := range []string{"promptfooconfig.*", "evals.json", "evals/evals.json", "skills/*/evals/evals.json", "*.jsonl", "*.json"} {
 		files, _ := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(pattern)))
 		for _, file := range files {
-			data, err := os.ReadFile(file)
+			data, err := doc.Read(file, doc.DataBytes)
 			if err != nil {
 				continue
 			}
@@ -61,7 +60,7 @@ func (c *initCmd) skillgymSuites() string {
 			if !lib.IsCode(name) || strings.Contains(name, ".config.") || strings.HasPrefix(name, "node_modules/") {
 				continue
 			}
-			if data, err := os.ReadFile(file); err == nil && importsSkillgym.Match(data) {
+			if data, err := doc.Read(file, doc.SourceBytes); err == nil && importsSkillgym.Match(data) {
 				suites = append(suites, name)
 			}
 		}
@@ -173,7 +172,7 @@ func (c *initCmd) skillsHere() (found []skill) {
 	for _, pattern := range patterns {
 		files, _ := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(pattern)))
 		for _, file := range files {
-			data, err := os.ReadFile(file)
+			data, err := doc.Read(file, doc.DataBytes)
 			if err != nil {
 				continue
 			}
