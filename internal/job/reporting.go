@@ -24,6 +24,8 @@ import (
 // reporting is the set of open reports of a run.
 type reporting struct {
 	reports []*openReport
+	// wrote tells the user of a file that was written.
+	wrote func(path string)
 	// closers end the code that the reports use.
 	closers []func() error
 }
@@ -33,6 +35,7 @@ type reporting struct {
 type openReport struct {
 	plumb.Reporter
 	file     *doc.File
+	path     string
 	complete bool
 }
 
@@ -95,7 +98,7 @@ func (p *Project) module(
 func (p *Project) reporters(
 	ctx context.Context, specs []string, o report.Options, of *reported,
 ) (_ *reporting, err error) {
-	r := &reporting{}
+	r := &reporting{wrote: func(path string) { p.printf("wrote %s", p.env.Shown(path)) }}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, r.end(nil, false))
@@ -146,6 +149,7 @@ func (r *reporting) open(env Env, spec string, o report.Options) error {
 		path = env.Path(path)
 		err := os.MkdirAll(filepath.Dir(path), 0o700)
 		if err == nil {
+			opened.path = path
 			opened.file, err = doc.Create(path)
 		}
 		if err != nil {
@@ -190,7 +194,11 @@ func (r *reporting) end(err error, complete bool) error {
 		switch {
 		case o.file == nil:
 		case (complete || o.complete) && closed == nil:
-			all = append(all, o.file.Commit())
+			err := o.file.Commit()
+			if err == nil {
+				r.wrote(o.path)
+			}
+			all = append(all, err)
 		default:
 			all = append(all, o.file.Discard())
 		}
