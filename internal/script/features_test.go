@@ -43,6 +43,9 @@ func unpack(t *testing.T, archive string) (dir string, programs []string) {
 // TestFeatures runs a program for each thing that suites may use, and compares what it prints with
 // what Node prints.
 func TestFeatures(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs no concurrent code of its own: too slow with the race detector")
+	}
 	dir, programs := unpack(t, "testdata/features.txtar")
 	const goldenFile = "testdata/features.golden"
 	golden := map[string]string{}

@@ -188,6 +188,9 @@ func buildPrelude(t *testing.T) []byte {
 // TestPreludeIsFresh makes the prelude again: what is embedded must be what the sources say, made
 // by this engine.
 func TestPreludeIsFresh(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs no concurrent code of its own: too slow with the race detector")
+	}
 	made := buildPrelude(t)
 	if golden.Updating() {
 		if err := os.WriteFile("prelude.bin", made, 0o644); err != nil {

@@ -44,6 +44,9 @@ func readConfig(t *testing.T, name, text string) error {
 
 // TestDocs: what the manual shows can be used as it is.
 func TestDocs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs no concurrent code of its own: too slow with the race detector")
+	}
 	for _, text := range fenced(t, "../../docs/configuration.md", "yaml") {
 		if err := readConfig(t, "plumb.yaml", text); err != nil {
 			t.Errorf("%s\n%v", text, err)

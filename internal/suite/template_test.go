@@ -14,6 +14,9 @@ import (
 
 // TestTemplatesAgree compares with outputs of the npm package, in testdata/templates.json.
 func TestTemplatesAgree(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs no concurrent code of its own: too slow with the race detector")
+	}
 	var table struct {
 		Vars json.RawMessage
 		Rows []struct{ Template, Want string }
@@ -115,6 +118,9 @@ func FuzzCSV(f *testing.F) {
 // TestExpansionProperties: the expansion of a suite is the same each time, its ids are unique and safe, and the hash of a
 // rendered case is that of the same question written by hand.
 func TestExpansionProperties(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it runs no concurrent code of its own: too slow with the race detector")
+	}
 	drawn := rapid.Custom(func(r *rapid.T) string {
 		word := rapid.StringMatching(`[a-zA-Z0-9 é.,/-]{1,12}`)
 		prompts := rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z][a-z ./]{0,6}[a-z]`), 1, 4, safeID).Draw(r, "labels")
