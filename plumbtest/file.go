@@ -82,7 +82,8 @@ func (r funcRunner) Run(ctx context.Context, req plumb.Request) (*plumb.SessionR
 	}
 	ms := ended.Sub(started).Milliseconds()
 	report := &plumb.SessionReport{
-		Runner: r.info, FinalOutput: strings.ToValidUTF8(out, "\uFFFD"), StartedAt: &started, EndedAt: &ended, DurationMs: ms, LatencyMs: ms,
+		Runner: r.info, FinalOutput: strings.ToValidUTF8(out, "\uFFFD"),
+		StartedAt: &started, EndedAt: &ended, DurationMs: ms, LatencyMs: ms,
 		FinishReason: plumb.FinishStop,
 	}
 	if n := len(req.Messages); n > 0 {

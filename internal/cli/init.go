@@ -58,8 +58,8 @@ func initCommand(a *app) *cobra.Command {
 If something is missing before the suite can run, such as a key, the command says what. Existing files are replaced only
 with --force.
 
-With --ci, also create a CI job, and with --go a Go test that runs the suites, for a config that exists, too. With --types, create plumb.d.ts, the types for suites in
-TypeScript, and a tsconfig.json if there is none.`,
+With --ci, also create a CI job, and with --go a Go test that runs the suites; both work for a config that exists, too.
+With --types, create plumb.d.ts, the types for suites in TypeScript, and a tsconfig.json if there is none.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}

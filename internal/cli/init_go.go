@@ -51,7 +51,8 @@ func TestPlumb(t *testing.T) {
 %s}
 `, c.packageHere(), config, runs.String())
 	w.Files = append(w.Files, goTestFile)
-	w.Next = strings.TrimSuffix(strings.TrimSuffix(w.Next, "commit the files"), "plumb run") + "go get github.com/plumb-eval/plumb/plumbtest, then: go test -count=1 -v -run TestPlumb ."
+	before := strings.TrimSuffix(strings.TrimSuffix(w.Next, "commit the files"), "plumb run")
+	w.Next = before + "go get github.com/plumb-eval/plumb/plumbtest, then: go test -count=1 -v -run TestPlumb ."
 	return c.write(goTestFile, []byte(text))
 }
 

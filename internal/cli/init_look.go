@@ -30,7 +30,9 @@ var instructionSuite []byte
 // foreign finds a file of another tool. It returns the file with its format, and what to do with
 // it, or two empty strings.
 func (c *initCmd) foreign() (found, do string) {
-	for _, pattern := range []string{"promptfooconfig.*", "evals.json", "evals/evals.json", "skills/*/evals/evals.json", "*.jsonl", "*.json"} {
+	for _, pattern := range []string{
+		"promptfooconfig.*", "evals.json", "evals/evals.json", "skills/*/evals/evals.json", "*.jsonl", "*.json",
+	} {
 		files, _ := filepath.Glob(filepath.Join(c.Dir, filepath.FromSlash(pattern)))
 		for _, file := range files {
 			data, err := doc.Read(file, doc.DataBytes)
@@ -82,9 +84,13 @@ func (c *initCmd) chooseAgent(found []finding, environ []string) (runner, commen
 	for _, spec := range agent.All() {
 		signIn[spec.Name] = agent.SignIn(spec, environ)
 	}
-	i := slices.IndexFunc(found, func(f finding) bool { return f.Kind == "agent" && f.OK && name == "" && signIn[f.Name] == "" })
+	i := slices.IndexFunc(found, func(f finding) bool {
+		return f.Kind == "agent" && f.OK && name == "" && signIn[f.Name] == ""
+	})
 	if i < 0 {
-		i = slices.IndexFunc(found, func(f finding) bool { return f.Kind == "agent" && (f.Name == name || f.OK && name == "") })
+		i = slices.IndexFunc(found, func(f finding) bool {
+			return f.Kind == "agent" && (f.Name == name || f.OK && name == "")
+		})
 	}
 	if i < 0 {
 		i = slices.IndexFunc(found, func(f finding) bool { return f.Kind == "agent" && f.Name == "claude-code" })

@@ -40,7 +40,8 @@ func Data(path string, data []byte) *Rows {
 		d.Columns = t.columns
 	case ".jsonl", ".ndjson":
 		v, problem := doc.ParseJSON(path, line)
-		if problem != nil || v.Kind != doc.Map || detectRow(&v) != nil || v.Get("assertion") != nil || v.Get("assertions") != nil || v.Get("category") != nil {
+		if problem != nil || v.Kind != doc.Map || detectRow(&v) != nil ||
+			v.Get("assertion") != nil || v.Get("assertions") != nil || v.Get("category") != nil {
 			return nil
 		}
 		for _, m := range v.Members {

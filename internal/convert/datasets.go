@@ -235,7 +235,8 @@ func skillEvals(w *work, data []byte) error {
 		}
 		w.others(i, n, "id", "prompt", "files", "expectations", "assertions")
 	}
-	w.tell(w.file, root.place(), "the suite names no agent and offers no skill", "plumb init --agent claude-code writes a config with the skills of this folder")
+	w.tell(w.file, root.place(), "the suite names no agent and offers no skill",
+		"plumb init --agent claude-code writes a config with the skills of this folder")
 	return nil
 }
 

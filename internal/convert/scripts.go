@@ -97,7 +97,8 @@ func (a *assertion) javascript() any {
 		return nil
 	}
 	least, given := a.threshold()
-	if isComparison(source) || !a.c.scored && decides.MatchString(source) && !strings.ContainsAny(source, "{/*%?") && !strings.Contains(source, "JSON.parse") {
+	if isComparison(source) || !a.c.scored && decides.MatchString(source) &&
+		!strings.ContainsAny(source, "{/*%?") && !strings.Contains(source, "JSON.parse") {
 		check := a.spec("js", member{"expr", literally(a.on(source))})
 		if given {
 			check.set("threshold", least)
