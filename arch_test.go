@@ -25,7 +25,6 @@ var layers = map[string]int{
 	"schema":                   0,
 	"examples":                 0,
 	"third_party/genai-prices": 0,
-	"third_party/jsonschema":   0,
 	"third_party/nunjucks":     0,
 	"internal/files":           0,
 	"internal/golden":          0, // only in tests
@@ -87,7 +86,7 @@ var homes = map[string][]string{
 	"github.com/goccy/go-yaml":               {"internal/doc"},
 	"github.com/pelletier/go-toml":           {"internal/suite"},
 	"github.com/joho/godotenv":               {"internal/config"},
-	"github.com/santhosh-tekuri/jsonschema":  {"third_party/jsonschema"},
+	"github.com/santhosh-tekuri/jsonschema":  {"check"},
 	"charm.land":                             {"internal/report"},
 	"github.com/charmbracelet":               {"internal/report"},
 	"gonum.org/v1/gonum":                     {"internal/analyze"},

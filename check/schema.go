@@ -10,11 +10,11 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/third_party/jsonschema"
 )
 
 func jsonSchemaKind() Kind {

@@ -31,41 +31,6 @@ func TestFresh(t *testing.T) {
 	}
 }
 
-// TestCopied fails if a file of the copied package was edited, added or removed.
-func TestCopied(t *testing.T) {
-	const root = "../.."
-	texts, err := copies(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := map[string]string{}
-	err = filepath.WalkDir(filepath.Join(root, copiedTo), func(name string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		name, err = filepath.Rel(root, name)
-		got[filepath.ToSlash(name)] = string(text)
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name := range got {
-		if _, ok := texts[name]; !ok {
-			t.Errorf("%s is not a file of %s", name, copied)
-		}
-	}
-	for name, text := range texts {
-		if got[name] != text {
-			t.Errorf("%s is not the copy of %s: run go generate ./internal/gen", name, copied)
-		}
-	}
-}
-
 func TestReplace(t *testing.T) {
 	const text = "a\n<!-- BEGIN x: y -->\nold\n<!-- END x -->\nb\n"
 	got, err := replace(text, "x", "new\n")

@@ -1,5 +1,5 @@
 // Command gen writes what is derived from one description into the files that repeat it: JSON
-// Schemas, types for TypeScript and tables of the manual. It also copies a package into third_party.
+// Schemas, types for TypeScript and tables of the manual.
 // `go generate ./...` runs it, and a test fails when a file is stale.
 //
 // A generated section lies between a line with "BEGIN <name>" and a line with "END <name>". To
@@ -54,22 +54,6 @@ func write(root string) error {
 		}
 		if text == string(old) {
 			continue
-		}
-		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
-			return err
-		}
-	}
-	texts, err := copies(root)
-	if err != nil {
-		return err
-	}
-	if err := os.RemoveAll(filepath.Join(root, filepath.FromSlash(copiedTo))); err != nil {
-		return err
-	}
-	for name, text := range texts {
-		name = filepath.Join(root, filepath.FromSlash(name))
-		if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {
-			return err
 		}
 		if err := os.WriteFile(name, []byte(text), 0o666); err != nil {
 			return err
