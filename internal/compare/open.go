@@ -47,7 +47,7 @@ func Open(ref string, o OpenOptions) (*Side, error) {
 	}
 	s.Name = ref
 	if runner != "" {
-		return s.only(runner)
+		return s.OfRunner(runner)
 	}
 	return s, nil
 }
@@ -163,8 +163,8 @@ func OfRun(state *plumb.Run, collected *analyze.Samples, path string) *Side {
 	return s
 }
 
-// only returns the side with one of its runners.
-func (s *Side) only(id string) (*Side, error) {
+// OfRunner returns the side with one of its runners.
+func (s *Side) OfRunner(id string) (*Side, error) {
 	at := slices.IndexFunc(s.Runners, func(r Runner) bool { return r.ID == id })
 	if at < 0 {
 		ids := make([]string, len(s.Runners))

@@ -357,12 +357,13 @@ func (o *Options) flags() string {
 // A command is a suggested next command, with its purpose.
 type command struct{ line, why string }
 
-// nextSteps returns the commands that a user is likely to need after a run, most useful first.
+// nextSteps returns the commands that a user is likely to need after a run, most useful first. look is
+// the command that shows what to look at first, or "".
 func nextSteps(o *Options, run *plumb.Run, look string) []command {
 	id, flags := ShellWord(run.Info.ID), o.flags()
 	var steps []command
 	if look != "" {
-		steps = append(steps, command{"plumb show " + id + " " + ShellWord(look) + flags, "see the whole session"})
+		steps = append(steps, command{look, "see the whole session"})
 	}
 	switch t := run.Totals; {
 	case o.Closed || decided(run):
@@ -391,9 +392,10 @@ func nextSteps(o *Options, run *plumb.Run, look string) []command {
 	return steps
 }
 
-// ShellWord quotes an argument that a shell would split or expand.
+// ShellWord quotes an argument that a shell would split or expand. It keeps spaces: two ids can differ
+// in their number.
 func ShellWord(s string) string {
-	s = oneLine(s)
+	s = strings.NewReplacer("\n", " ", "\t", " ").Replace(Clean(s))
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,"
 	if s != "" && strings.Trim(s, plain) == "" {
 		return s
