@@ -338,7 +338,7 @@ func stopWords(run *plumb.Run) string {
 		plumb.StopDuration:    "stopped: the time budget is spent",
 		plumb.StopDecided:     "stopped: the question is decided",
 		plumb.StopBaseline:    "stopped: the baseline cannot be measured any more",
-		plumb.StopUnmetered:   "stopped: sessions do not report what they use, so the budget cannot be enforced",
+		plumb.StopUnmetered:   "stopped: what sessions use or cost is unknown, so the budget cannot be enforced",
 	}
 	if known, ok := words[run.End.Stop]; ok {
 		return known
