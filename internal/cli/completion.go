@@ -200,7 +200,7 @@ func casesOfRun(c *completer, args []string) []string {
 // runners returns the runners of the run in the first argument, or those of the config.
 func runners(c *completer, args []string) []string {
 	var found []string
-	if path, err := run.Find(c.Runs(), first(args)); err == nil && len(args) > 0 {
+	if path, err := run.Find(c.Runs(), runOf(args)); err == nil && len(args) > 0 {
 		if state, err := run.Fold(path); err == nil {
 			for i := range state.Info.Runners {
 				found = append(found, state.Info.Runners[i].ID)

@@ -189,7 +189,7 @@ the last run.`,
   plumb report last --report html                  writes report.html beside the run
   plumb report last --open                         the same as plumb view last`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), first(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), runOf(args)) },
 	}
 	cmd.Flags().StringArrayVar(&c.reports, "report", nil, config.ReportHelp()+"; repeatable (default terminal)")
 	cmd.Flags().BoolVar(&c.browser, "open", false, "write the HTML report and open it in a browser")
@@ -257,7 +257,7 @@ func showCommand(a *app) *cobra.Command {
 }
 
 func (c *showCmd) run(ctx context.Context, args []string) error {
-	p, path, err := c.findRun(ctx, c.projectFlags, first(args))
+	p, path, err := c.findRun(ctx, c.projectFlags, runOf(args))
 	if err != nil {
 		return err
 	}

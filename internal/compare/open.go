@@ -39,7 +39,10 @@ func (o *OpenOptions) path(name string) string {
 func Open(ref string, o OpenOptions) (*Side, error) {
 	name, runner := ref, ""
 	if at := strings.LastIndexByte(ref, '#'); at >= 0 && !exists(o.path(ref)) {
-		name, runner = ref[:at], ref[at+1:]
+		if name, runner = ref[:at], ref[at+1:]; name == "" || runner == "" {
+			return nil, plumb.WithHint(fmt.Errorf("%q names no run and runner", ref),
+				"write RUN#RUNNER, such as last#gpt-5, and check that a variable is set")
+		}
 	}
 	s, err := open(name, &o)
 	if err != nil {
