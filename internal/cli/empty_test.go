@@ -14,12 +14,20 @@ import (
 // runIn runs a command line in a directory without anything of the user's environment.
 func runIn(t *testing.T, dir string, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
+	return runOn(t, dir, false, args...)
+}
+
+// runOn is runIn, on a terminal if wanted.
+func runOn(t *testing.T, dir string, terminal bool, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
 	var out, errs strings.Builder
 	code = Main(t.Context(), Env{
 		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: dir, Now: time.Now,
-		Getenv:  func(name string) string { return map[string]string{"HOME": dir, "TMPDIR": dir}[name] },
+		Getenv: func(name string) string {
+			return map[string]string{"HOME": dir, "TMPDIR": dir, "TERM": "xterm-256color"}[name]
+		},
 		Environ: func() []string { return []string{"HOME=" + dir, "TMPDIR=" + dir} },
-		Size:    func() (int, int, bool) { return 0, 0, false },
+		Size:    func() (int, int, bool) { return 100, 40, terminal },
 	})
 	return code, out.String(), errs.String()
 }

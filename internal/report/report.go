@@ -262,7 +262,7 @@ func suiteTitle(info *plumb.RunInfo, sep string) string {
 		parts[0] = oneLine(info.SuitePath)
 	}
 	if info.Tier != "" && !strings.HasSuffix(parts[0], info.Tier) {
-		parts = append(parts, info.Tier)
+		parts = append(parts, oneLine(info.Tier))
 	}
 	if hash := shortHash(info.SuiteHash); hash != "" {
 		parts = append(parts, hash)
