@@ -84,7 +84,7 @@ func caseFacts(c *compare.CaseResult) []string {
 		parts = append(parts, pWords(c.P))
 	}
 	if c.Label != "" {
-		parts = append(parts, c.Label+" before")
+		parts = append(parts, oneLine(c.Label)+" before")
 	}
 	if f := c.Confirmation; f != nil {
 		parts = append(parts, fmt.Sprintf("again %d/%d", f.Candidate.Passed, f.Candidate.Measured))

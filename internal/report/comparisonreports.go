@@ -109,7 +109,7 @@ const (
 )
 
 // conclusionMark returns the mark of a conclusion, for pages that show emoji.
-func conclusionMark(c *compare.Comparison) string {
+func conclusionMark(c *compare.Comparison) markup {
 	switch c.ExitCode {
 	case 0:
 		return "✅"
@@ -166,14 +166,15 @@ func (m *page) comparisonFacts(c *compare.Comparison) {
 }
 
 func (m *page) comparisonMetrics(c *compare.Comparison, r *compare.RunnerResult) {
-	text := ""
+	text := markup("")
 	if len(c.Runners) > 1 {
-		text = fmt.Sprintf("**%s**: %s\n\n", code(r.Candidate), r.Conclusion)
+		text = marked("**%s**: %s\n\n", code(r.Candidate), r.Conclusion)
 	}
 	text += "| | baseline | candidate | effect | p | |\n| --- | ---: | ---: | ---: | ---: | --- |\n"
 	for i := range c.Metrics {
 		if f := &c.Metrics[i]; f.Runner == r.Candidate {
-			text += "| " + strings.Join(metricCells(f), " | ") + " |\n"
+			row := metricCells(f)
+			text += cells(setCell(row[0]), row[1:]...)
 		}
 	}
 	m.part(text + "\n")
@@ -183,17 +184,17 @@ func (m *page) comparisonGates(c *compare.Comparison) {
 	if len(c.Gates) == 0 {
 		return
 	}
-	marks := map[compare.GateResult]string{compare.Violated: "❌", compare.Holds: "✅", compare.Unproven: "⚠️"}
-	rows := make([]string, len(c.Gates))
+	marks := map[compare.GateResult]markup{compare.Violated: "❌", compare.Holds: "✅", compare.Unproven: "⚠️"}
+	rows := make([]markup, len(c.Gates))
 	for i := range c.Gates {
 		g := &c.Gates[i]
 		name := g.Text
 		if len(c.Runners) > 1 {
 			name += " on " + g.Runner
 		}
-		rows[i] = fmt.Sprintf("| %s | %s %s | %s |\n", cellText(name), marks[g.Result], g.Result, gateWords(c, g))
+		rows[i] = marked("| %s | %s %s | %s |\n", cellText(name), marks[g.Result], g.Result, setCell(gateWords(c, g)))
 	}
-	text := "| gate | result | |\n| --- | --- | --- |\n" + strings.Join(rows, "")
+	text := "| gate | result | |\n| --- | --- | --- |\n" + join(rows, "")
 	if unprovenPasses(c) {
 		text += "\nUnproven gates do not fail, because of `--unproven pass`.\n"
 	}
