@@ -199,6 +199,9 @@ func htmlPairs(c *Compared) []htmlPair {
 		for _, t := range result.Tags {
 			row.Tags = append(row.Tags, oneLine(t))
 		}
+		if r.Base != r.Cand {
+			row.Runner = oneLine(r.Base + " → " + r.Cand)
+		}
 		if row.order = rank[row.Change]; row.Broken != "" {
 			row.order = 1
 		}

@@ -44,7 +44,7 @@ func (r linkRunner) Info() plumb.RunnerInfo {
 
 func (r linkRunner) Run(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 	n := len(req.CaseID) + len(r.id) + req.Repetition + req.Session
-	if strings.HasSuffix(req.CaseID, "-down") && req.Repetition == 1 {
+	if strings.Contains(req.CaseID, "-down") && req.Repetition == 1 {
 		return nil, errors.New("no answer from " + r.run)
 	}
 	s := &plumb.SessionReport{Runner: r.Info(), SessionID: r.run + r.id + req.CaseID + fmt.Sprint(req.Repetition, req.Session),
