@@ -137,7 +137,7 @@ type shown struct {
 func (s *shown) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	text := append(s.rest, p...)
+	text := slices.Concat(s.rest, p)
 	end := len(text)
 	for back := 1; back <= min(utf8.UTFMax-1, end); back++ {
 		if b := text[end-back]; utf8.RuneStart(b) {

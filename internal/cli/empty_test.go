@@ -97,10 +97,17 @@ func TestF31EmptyParts(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for _, args := range [][]string{
-		{"compare", "last#", "last#v2"}, {"compare", "#v2", "last"}, {"compare", "#", "last"}, {"baseline", "set", "m", "last#"},
-		{"compare", "last", "--baseline", ""}, {"compare", "last", "--map", "a="}, {"compare", "last", "--map", "=a"},
-		{"compare", "last", "--prompts", "a,"}, {"compare", "a", "b", "--report", "html:"},
-		{"report", "last", "--report", ""}, {"run", "s.jsonl", "--report", "json:"},
+		{"compare", "last#", "last#v2"},
+		{"compare", "#v2", "last"},
+		{"compare", "#", "last"},
+		{"baseline", "set", "m", "last#"},
+		{"compare", "last", "--baseline", ""},
+		{"compare", "last", "--map", "a="},
+		{"compare", "last", "--map", "=a"},
+		{"compare", "last", "--prompts", "a,"},
+		{"compare", "a", "b", "--report", "html:"},
+		{"report", "last", "--report", ""},
+		{"run", "s.jsonl", "--report", "json:"},
 	} {
 		code, out, errs := runIn(t, dir, args...)
 		if code != 2 || strings.Contains(errs, "no runs in") {

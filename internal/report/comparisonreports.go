@@ -139,8 +139,8 @@ func comparisonMarkdown(o *Options, c *compare.Comparison) string {
 		m.comparisonMetrics(c, &c.Runners[i])
 	}
 	m.comparisonGates(c)
-	m.comparisonCases("Lost", c.Cases.Regressed)
-	m.comparisonCases("Won", c.Cases.Fixed)
+	m.comparisonCases(c, "Lost", c.Cases.Regressed)
+	m.comparisonCases(c, "Won", c.Cases.Fixed)
 	m.comparisonRest(c)
 	return m.String()
 }
@@ -202,7 +202,7 @@ func (m *page) comparisonGates(c *compare.Comparison) {
 }
 
 // comparisonCases lists cases by failure class, folded.
-func (m *page) comparisonCases(title string, list []compare.CaseResult) {
+func (m *page) comparisonCases(c *compare.Comparison, title string, list []compare.CaseResult) {
 	if len(list) == 0 {
 		return
 	}
@@ -214,7 +214,7 @@ func (m *page) comparisonCases(title string, list []compare.CaseResult) {
 			if shown[i].Class.ID != first.Class.ID {
 				continue
 			}
-			m.add("- %s %s\n", code(caseName(&shown[i])), strings.Join(caseFacts(&shown[i]), ", "))
+			m.add("- %s %s\n", code(pairWords(c, &shown[i])), strings.Join(caseFacts(&shown[i]), ", "))
 			if d := shown[i].Difference; d != nil && d.Event > 0 && i < markdownDetails {
 				m.part("\n" + indentBlock(fence(fmt.Sprintf("event %d\n- %s\n+ %s", d.Event,
 					Line(sessionEnd(d.Baseline), 300), Line(sessionEnd(d.Candidate), 300)), "diff")) + "\n")

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"encoding/xml"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -93,7 +94,7 @@ func TestF24HostileTexts(t *testing.T) {
 			case JUnit:
 				d := xml.NewDecoder(strings.NewReader(got))
 				for {
-					if _, err := d.Token(); err == io.EOF {
+					if _, err := d.Token(); errors.Is(err, io.EOF) {
 						break
 					} else if err != nil {
 						t.Fatalf("%s with %q: %v", name, text, err)

@@ -38,8 +38,10 @@ var toldPattern = regexp.MustCompile(`ANSWER\[[^\]]*\]`)
 type linkRunner struct{ run, id string }
 
 func (r linkRunner) Info() plumb.RunnerInfo {
-	return plumb.RunnerInfo{ID: r.id, PathKey: plumb.PathKey(r.id), Kind: plumb.RunnerModel, Config: "sha256:" + r.id,
-		Agent: plumb.AgentInfo{Type: "openai", Model: "same-model"}}
+	return plumb.RunnerInfo{
+		ID: r.id, PathKey: plumb.PathKey(r.id), Kind: plumb.RunnerModel, Config: "sha256:" + r.id,
+		Agent: plumb.AgentInfo{Type: "openai", Model: "same-model"},
+	}
 }
 
 func (r linkRunner) Run(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
@@ -47,8 +49,10 @@ func (r linkRunner) Run(_ context.Context, req plumb.Request) (*plumb.SessionRep
 	if strings.Contains(req.CaseID, "-down") && req.Repetition == 1 {
 		return nil, errors.New("no answer from " + r.run)
 	}
-	s := &plumb.SessionReport{Runner: r.Info(), SessionID: r.run + r.id + req.CaseID + fmt.Sprint(req.Repetition, req.Session),
-		Prompt: "PROMPT[" + req.CaseID + "]", FinalOutput: toldBy(r.run, req.CaseID, r.id, req.Repetition, req.Session)}
+	s := &plumb.SessionReport{
+		Runner: r.Info(), SessionID: r.run + r.id + req.CaseID + fmt.Sprint(req.Repetition, req.Session),
+		Prompt: "PROMPT[" + req.CaseID + "]", FinalOutput: toldBy(r.run, req.CaseID, r.id, req.Repetition, req.Session),
+	}
 	if n%3 == 0 {
 		s.FinalOutput += "\n" + strings.Repeat("large ", 60_000)
 	}
@@ -127,7 +131,8 @@ func linkSide(t *testing.T, path, ref string) (*compare.Side, Sessions) {
 func compareSides(tb interface {
 	Helper()
 	Fatal(...any)
-}, base, cand *compare.Side, renamed map[string]string, baseSessions, candSessions Sessions) *Compared {
+}, base, cand *compare.Side, renamed map[string]string, baseSessions, candSessions Sessions,
+) *Compared {
 	tb.Helper()
 	m, err := compare.Match(base, cand, compare.MatchOptions{Vary: []compare.Kind{compare.VaryAny}, Map: renamed})
 	if err != nil {
@@ -483,4 +488,30 @@ func decodedBlocks(t *rapid.T, page string) map[int]*htmlHead {
 		}
 	}
 	return found
+}
+
+// TestU1MarkdownNamesRunners: a case that was lost on one of several runners is listed with it.
+func TestU1MarkdownNamesRunners(t *testing.T) {
+	t.Parallel()
+	logOf := func(lost string) *log {
+		l := newLog(info("v1", "v2"), plumb.CaseInfo{ID: "a", Hash: "sha256:a"}, plumb.CaseInfo{ID: "b", Hash: "sha256:b"})
+		for _, id := range []string{"a", "b"} {
+			for _, runner := range []string{"v1", "v2"} {
+				r := answer(lost+id+runner, 10)
+				r.SessionID = r.FinalOutput
+				j := passed(verdict("x", true, "", "", ""))
+				if lost == id+runner {
+					j = failed(verdict("x", false, "no", "", ""))
+				}
+				l.execute(id, runner, r, j)
+			}
+		}
+		return l.end("", 0)
+	}
+	c := compared(t, logOf(""), logOf("bv2"))
+	for kind, want := range map[string]string{Markdown: "- `b on v2` 1/1 → 0/1", Terminal: "b on v2  1/1 → 0/1"} {
+		if text := renderComparison(t, kind, Options{Unicode: true}, c); !strings.Contains(text, want) {
+			t.Errorf("%s lacks %q:\n%s", kind, want, text)
+		}
+	}
 }
