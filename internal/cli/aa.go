@@ -115,7 +115,7 @@ func (c *aaCmd) show(p *job.Project, path string) error {
 }
 
 func (c *aaCmd) showAA(a *job.AA) error {
-	fmt.Fprintf(c.Stdout, "%s (%s) against itself: how much repetitions differ without a cause\n", c.clean(a.Suite),
+	fmt.Fprintf(c.Stdout, "%s (%s) against itself: how much repetitions differ without a cause\n", c.name(a.Suite),
 		shortHash(a.SuiteHash))
 	for i := range a.Runners {
 		if err := c.showRunner(&a.Runners[i]); err != nil {
@@ -131,7 +131,7 @@ func (c *aaCmd) showRunner(r *job.AARunner) error {
 	out := func(label, format string, args ...any) {
 		fmt.Fprintf(c.Stdout, "  %-12s %s\n", label, fmt.Sprintf(format, args...))
 	}
-	fmt.Fprintf(c.Stdout, "\n%s\n", c.clean(r.Runner))
+	fmt.Fprintf(c.Stdout, "\n%s\n", c.name(r.Runner))
 	out("measured", "%d/%d repetitions of %s, %d passed", r.Measured, r.Planned, plural(r.Cases, "case"), r.Passed)
 	if r.StoppedEarly > 0 {
 		out("left out", "%s that stopped at a failure; measure them with --all-repetitions",
@@ -196,7 +196,7 @@ func (c *aaCmd) showFlips(cases []job.CaseFlips) error {
 			continue
 		}
 		if differ++; differ <= mostCases {
-			fmt.Fprintf(w, "  %s\t%d/%d\t%s\n", c.clean(f.Case), f.Passed, f.Measured, share(f.FlipRate))
+			fmt.Fprintf(w, "  %s\t%d/%d\t%s\n", c.name(f.Case), f.Passed, f.Measured, share(f.FlipRate))
 		}
 	}
 	if differ == 0 {
@@ -223,7 +223,7 @@ func (c *aaCmd) showSteady(a *job.AA) {
 		least, atMost := math.MaxInt, 0.0
 		for _, s := range a.NeverDiscriminate {
 			if s.Outcome == kind.outcome {
-				ids = append(ids, c.clean(s.Case))
+				ids = append(ids, c.name(s.Case))
 				least, atMost = min(least, s.Measured), max(atMost, s.AtMost)
 			}
 		}
@@ -235,7 +235,7 @@ func (c *aaCmd) showSteady(a *job.AA) {
 			ids = append(ids[:mostCases], fmt.Sprintf("and %d more", n-mostCases))
 		}
 		fmt.Fprintf(c.Stdout, "\n%s of %s %s on every runner, and tell no runners apart: %s\n", plural(n, "case"),
-			c.clean(a.Suite), kind.words, strings.Join(ids, ", "))
+			c.name(a.Suite), kind.words, strings.Join(ids, ", "))
 		fmt.Fprintf(c.Stdout, "  0 of %d %s: at most %s do\n", least, kind.other, rounded(&atMost, math.Ceil, " %"))
 	}
 }

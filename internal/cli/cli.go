@@ -16,12 +16,14 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/report"
 )
 
 // The exit codes.
@@ -90,10 +92,12 @@ func Main(ctx context.Context, env Env) int {
 	left := make(chan struct{})
 	leave := sync.OnceFunc(func() { close(left) })
 	out := &output{Writer: env.Stdout, leave: leave}
+	stdout := &shown{Writer: env.Stdout}
 	if _, _, terminal := env.Size(); !terminal {
-		env.Stdout = out
+		stdout.Writer = out
 	}
-	env.Stderr = &output{Writer: env.Stderr, leave: leave, optional: true}
+	stderr := &shown{Writer: &output{Writer: env.Stderr, leave: leave, optional: true}}
+	env.Stdout, env.Stderr = stdout, stderr
 	a := &app{Env: env, readerLeft: left}
 	root := a.root() //nolint:contextcheck // completion takes the context of its command
 	root.SetArgs(env.Args)
@@ -104,6 +108,8 @@ func Main(ctx context.Context, env Env) int {
 	for _, c := range a.closers {
 		_ = c.Close() // an error of standard error has no place to go
 	}
+	stdout.flush()
+	stderr.flush()
 	var exit exitError
 	switch {
 	case errors.As(err, &exit):
@@ -118,6 +124,47 @@ func Main(ctx context.Context, env Env) int {
 		return exitUsage
 	}
 	return exitOK
+}
+
+// shown is a writer whose reader may be a terminal: it removes all that would control one, whoever
+// prints it. What Plumb styles itself goes to the writer below; see [app.env].
+type shown struct {
+	io.Writer
+	mu   sync.Mutex
+	rest []byte // the start of a character, or a carriage return, until the next write
+}
+
+func (s *shown) Write(p []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := slices.Concat(s.rest, p)
+	end := len(text)
+	for back := 1; back <= min(utf8.UTFMax-1, end); back++ {
+		if b := text[end-back]; utf8.RuneStart(b) {
+			if !utf8.FullRune(text[end-back:]) {
+				end -= back
+			}
+			break
+		}
+	}
+	if end > 0 && text[end-1] == '\r' { // a line feed may follow
+		end--
+	}
+	s.rest = slices.Clone(text[end:])
+	if _, err := io.WriteString(s.Writer, report.Clean(string(text[:end]))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// flush writes the rest.
+func (s *shown) flush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.rest) > 0 {
+		_, _ = io.WriteString(s.Writer, report.Clean(string(s.rest))) // output remembers the error
+		s.rest = nil
+	}
 }
 
 // output is standard output or standard error. It remembers the first failed write, because not all

@@ -13,7 +13,9 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 	"github.com/plumb-eval/plumb/internal/suite"
@@ -103,7 +105,15 @@ func (a *app) complete(cmd *cobra.Command, known candidates, args []string, word
 	}
 	a.closers = append(a.closers, p)
 	found := known(&completer{p, cmd.Context(), word, suite.ReadOptions{Tier: text("tier"), Dir: a.Dir}}, args)
-	found = slices.DeleteFunc(found, func(s string) bool { return !strings.HasPrefix(s, word) })
+	found = slices.DeleteFunc(found, func(s string) bool {
+		name, _, _ := strings.Cut(s, "\t")
+		return !strings.HasPrefix(s, word) || doc.Unprintable(name) != "" // the shell would insert it
+	})
+	for i, s := range found {
+		if name, about, ok := strings.Cut(s, "\t"); ok {
+			found[i] = name + "\t" + report.Line(about, 80)
+		}
+	}
 	if len(found) == 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
@@ -200,7 +210,7 @@ func casesOfRun(c *completer, args []string) []string {
 // runners returns the runners of the run in the first argument, or those of the config.
 func runners(c *completer, args []string) []string {
 	var found []string
-	if path, err := run.Find(c.Runs(), first(args)); err == nil && len(args) > 0 {
+	if path, err := run.Find(c.Runs(), runOf(args)); err == nil && len(args) > 0 {
 		if state, err := run.Fold(path); err == nil {
 			for i := range state.Info.Runners {
 				found = append(found, state.Info.Runners[i].ID)

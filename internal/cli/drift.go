@@ -202,7 +202,7 @@ func (c *driftCmd) printAlarms(s *drift.Stream) error {
 
 // show prints the state of a stream and its changes.
 func (c *driftCmd) show(s *drift.Stream, own bool) {
-	fmt.Fprintf(c.Stdout, "%s\n  %s\n", c.clean(s.Name), c.clean(stateWords(s, own)))
+	fmt.Fprintf(c.Stdout, "%s\n  %s\n", c.name(s.Name), c.clean(stateWords(s, own)))
 	if words := regimeWords(s.Status.Regimes); words != "" {
 		fmt.Fprintf(c.Stdout, "    %s\n", words)
 	}

@@ -33,7 +33,7 @@ func (c *execCmd) run(ctx context.Context, file string, args []string) error {
 	ctx, cancel := c.whileRead(ctx)
 	defer cancel()
 	code, err := suite.Exec(ctx, c.path(file), args, lib.Host{
-		Stdout: c.Stdout, Stderr: c.Stderr, Environ: c.Environ, Dir: c.Dir,
+		Stdout: c.data(), Stderr: c.Stderr, Environ: c.Environ, Dir: c.Dir,
 	})
 	if err != nil {
 		return err

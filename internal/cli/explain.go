@@ -203,7 +203,7 @@ func (c *explainCmd) showStored(dir string) (*job.Explanations, error) {
 
 func (c *explainCmd) showHead(dir string, e *run.Explanation, questions int) {
 	const head = "Case                %s\nRunner              %s\nArtifact Directory  %s\nQuestions           %d\n"
-	fmt.Fprintf(c.Stdout, head, c.clean(e.CaseID), c.clean(e.RunnerID), c.shown(dir), questions)
+	fmt.Fprintf(c.Stdout, head, c.name(e.CaseID), c.name(e.RunnerID), c.shown(dir), questions)
 }
 
 func (c *explainCmd) showQuestion(i int, q run.Question) {

@@ -37,7 +37,7 @@ func (a *app) showLift(l *job.Lift, command string) {
 	if c.P.OK() {
 		effect += "; " + analyze.PWords(float64(c.P))
 	}
-	fmt.Fprintf(a.Stdout, "\nlift of %s for %s: %s\n", a.clean(l.What), a.clean(l.Runner), effect)
+	fmt.Fprintf(a.Stdout, "\nlift of %s for %s: %s\n", a.name(l.What), a.name(l.Runner), effect)
 	out := func(label, text string) { fmt.Fprintf(a.Stdout, "  %-18s  %s\n", label, text) }
 	out("with minus without", map[compare.Conclusion]string{
 		compare.Better: "better with it", compare.Worse: "worse with it",
@@ -58,7 +58,7 @@ func (a *app) showLift(l *job.Lift, command string) {
 				words = append(words, fmt.Sprintf("and %d more", len(found)-mostCases))
 				break
 			}
-			words = append(words, fmt.Sprintf("%s (%d/%d with it, %d/%d without)", a.clean(f.Case), f.Candidate.Passed,
+			words = append(words, fmt.Sprintf("%s (%d/%d with it, %d/%d without)", a.name(f.Case), f.Candidate.Passed,
 				f.Candidate.Measured, f.Baseline.Passed, f.Baseline.Measured))
 		}
 		if len(words) > 0 {

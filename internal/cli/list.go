@@ -120,7 +120,7 @@ func (c *listCmd) listAll(p *job.Project) error {
 		return nil
 	}
 	fmt.Fprintf(c.Stdout, "Config %s:\n  suites: %s\n  runners: %s\n", c.shown(p.Config.Path),
-		orDash(strings.Join(p.Config.Suites, ", ")), orDash(strings.Join(runners, ", ")))
+		orDash(c.name(strings.Join(p.Config.Suites, ", "))), orDash(c.name(strings.Join(runners, ", "))))
 	return nil
 }
 
@@ -136,13 +136,13 @@ func (c *listCmd) listCases(suite *plumb.Suite, cases []plumb.Case) (map[string]
 	w := report.NewColumns(c.Stdout)
 	fmt.Fprintln(w, "CASE\tCATEGORY\tDIFFICULTY\tTAGS\tPROMPT")
 	for _, l := range lines {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", l.ID, orDash(c.line(l.Category, 40)),
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", c.name(l.ID), orDash(c.line(l.Category, 40)),
 			orDash(c.line(l.Difficulty, 20)), orDash(c.line(strings.Join(l.Tags, ","), 40)),
 			c.line(l.Prompt, 60))
 	}
 	if err := w.Flush(); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(c.Stdout, "%d of %d cases of %s, %s\n", len(cases), len(suite.Cases), suite.Name, suite.Hash)
+	fmt.Fprintf(c.Stdout, "%d of %d cases of %s, %s\n", len(cases), len(suite.Cases), c.name(suite.Name), suite.Hash)
 	return nil, nil
 }

@@ -95,7 +95,7 @@ func (c *planCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) 
 
 // showDetection prints what a comparison can find.
 func (c *planCmd) showDetection(pl *job.DetectPlan) error {
-	fmt.Fprintf(c.Stdout, "Plan for %s (%s): a comparison that finds a difference of %s\n", c.clean(pl.Suite),
+	fmt.Fprintf(c.Stdout, "Plan for %s (%s): a comparison that finds a difference of %s\n", c.name(pl.Suite),
 		shortHash(pl.SuiteHash), pl.Detect)
 	fmt.Fprintf(c.Stdout, "  %s, with the same number of repetitions on both sides; found in %.0f %% of comparisons "+
 		"with a two-sided test at level %g\n", plural(pl.Cases, "case"), 100*pl.Power, pl.Alpha)
@@ -103,7 +103,7 @@ func (c *planCmd) showDetection(pl *job.DetectPlan) error {
 	for i := range pl.Runners {
 		r := &pl.Runners[i]
 		known = known && r.UsageKnown
-		fmt.Fprintf(c.Stdout, "\n  %s: %s\n", c.clean(r.Runner), variationWords(r.Variations))
+		fmt.Fprintf(c.Stdout, "\n  %s: %s\n", c.name(r.Runner), variationWords(r.Variations))
 		w := report.NewColumns(c.Stdout)
 		fmt.Fprint(w, "  REPEATS\tSESSIONS\tTOKENS\tCOST\tTIME")
 		for range r.Variations {
@@ -228,21 +228,21 @@ func (a *app) showPlans(jobs []*job.Job) error {
 		if len(pl.Prompts) > 0 {
 			var words []string
 			for _, x := range pl.Prompts {
-				words = append(words, fmt.Sprintf("%s %s %s", a.clean(x.Prompt), times(a.Getenv), plural(x.Cases, "case")))
+				words = append(words, fmt.Sprintf("%s %s %s", a.name(x.Prompt), times(a.Getenv), plural(x.Cases, "case")))
 			}
 			fmt.Fprintf(a.Stdout, "  prompts: %s\n", strings.Join(words, ", "))
 		}
 		if pl.JudgeRequests > 0 {
-			fmt.Fprintf(a.Stdout, "  %s from the judge: %s\n", plural(pl.JudgeRequests, "answer"), pl.Judge)
+			fmt.Fprintf(a.Stdout, "  %s from the judge: %s\n", plural(pl.JudgeRequests, "answer"), a.name(pl.Judge))
 		}
 		if pl.Embedder != "" {
-			fmt.Fprintf(a.Stdout, "  embedder: %s\n", pl.Embedder)
+			fmt.Fprintf(a.Stdout, "  embedder: %s\n", a.name(pl.Embedder))
 		}
 		fmt.Fprintln(a.Stdout)
 		w := report.NewColumns(a.Stdout)
 		fmt.Fprintln(w, "  RUNNER\tSESSIONS\tTOKENS IN\tTOKENS OUT\tCOST\tLATENCY")
 		for _, r := range pl.Runners {
-			name := r.Runner
+			name := a.name(r.Runner)
 			if r.Baseline {
 				name += " (of the baseline)"
 			}

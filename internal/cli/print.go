@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
@@ -23,6 +25,22 @@ func (a *app) secrets() *redact.Redactor {
 
 // clean makes foreign text fit to be printed: it removes terminal control codes and secrets.
 func (a *app) clean(s string) string { return a.secrets().String(report.Clean(s)) }
+
+// data returns standard output for what can be data, such as the output of a script: nothing is
+// removed from it unless it is a terminal.
+func (a *app) data() io.Writer {
+	s, ok := a.Stdout.(*shown)
+	if !ok {
+		return a.Stdout
+	}
+	if _, _, terminal := a.Size(); terminal {
+		return s
+	}
+	return s.Writer
+}
+
+// name is clean on one line: a name from elsewhere cannot add lines to a list.
+func (a *app) name(s string) string { return strings.Join(strings.Fields(a.clean(s)), " ") }
 
 // line is clean on one line of at most width cells. It never cuts a secret in two.
 func (a *app) line(s string, width int) string { return report.Line(a.clean(s), width) }

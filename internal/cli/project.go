@@ -25,6 +25,9 @@ func (a *app) env() job.Env {
 	}
 	_, _, terminal := a.Size()
 	terminal = terminal && a.Getenv("TERM") != "dumb"
+	if s, ok := a.Stdout.(*shown); ok && terminal { // reports clean what they show, and add colors
+		e.Stdout = s.Writer
+	}
 	e.Display = report.Options{
 		Terminal: terminal, Color: terminal && a.Getenv("NO_COLOR") == "", Unicode: unicode(a.Getenv),
 		Size: func() (int, int) { w, h, _ := a.Size(); return w, h },

@@ -29,7 +29,7 @@ RUN is the id of a run, the beginning or end of its id, or a directory; without 
 The run.json of a run names programs and servers. If the run is not in this project's directory of runs, plumb lists
 them, and starts them only with --trust.`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), cmd.Flags(), first(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), cmd.Flags(), runOf(args)) },
 	}
 	c.want.Repeat = 0 // as in the run
 	c.register(cmd, func(s *config.Setting) string { return s.Resume })

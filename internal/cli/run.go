@@ -341,6 +341,14 @@ func (w *interrupts) code() int {
 	}
 }
 
+// runOf returns the first argument, which names a run; without arguments that is the last one.
+func runOf(args []string) string {
+	if len(args) == 0 {
+		return "last"
+	}
+	return args[0]
+}
+
 // first returns the first argument, or "".
 func first(args []string) string {
 	if len(args) == 0 {

@@ -189,7 +189,7 @@ the last run.`,
   plumb report last --report html                  writes report.html beside the run
   plumb report last --open                         the same as plumb view last`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), first(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), runOf(args)) },
 	}
 	cmd.Flags().StringArrayVar(&c.reports, "report", nil, config.ReportHelp()+"; repeatable (default terminal)")
 	cmd.Flags().BoolVar(&c.browser, "open", false, "write the HTML report and open it in a browser")
@@ -257,7 +257,7 @@ func showCommand(a *app) *cobra.Command {
 }
 
 func (c *showCmd) run(ctx context.Context, args []string) error {
-	p, path, err := c.findRun(ctx, c.projectFlags, first(args))
+	p, path, err := c.findRun(ctx, c.projectFlags, runOf(args))
 	if err != nil {
 		return err
 	}
@@ -277,16 +277,17 @@ func (c *showCmd) run(ctx context.Context, args []string) error {
 // showRun lists the executions of a run.
 func (c *showCmd) showRun(p *job.Project, state *plumb.Run, path string) error {
 	info := state.Info
-	fmt.Fprintf(c.Stdout, "Run    %s\nSuite  %s %s\nWhen   %s\nFiles  %s\n\n", info.ID, c.clean(info.SuiteName),
-		shortHash(info.SuiteHash), state.StartedAt.Format(time.RFC3339), c.shown(path))
+	fmt.Fprintf(c.Stdout, "Run    %s\nSuite  %s %s\nWhen   %s\nFiles  %s\n\n", info.ID, c.name(info.SuiteName),
+		c.name(shortHash(info.SuiteHash)), state.StartedAt.Format(time.RFC3339), c.shown(path))
 	if err := c.showExecutions(state); err != nil {
 		return err
 	}
 	if c.failed {
 		return nil
 	}
-	o := c.env().Display
-	o.Out, o.Unicode, o.Getenv, o.Redact = c.Stdout, unicode(c.Getenv), c.Getenv, c.redact
+	env := c.env()
+	o := env.Display
+	o.Out, o.Unicode, o.Getenv, o.Redact = env.Stdout, unicode(c.Getenv), c.Getenv, c.redact
 	if err := report.WriteRates(o, state); err != nil {
 		return err
 	}
@@ -301,6 +302,7 @@ func (c *showCmd) showExecutions(state *plumb.Run) error {
 	short := width > 0 && width < narrow
 	labels := report.Repeated(state)
 	row := func(name, runner, status, outcome, samples, label, latency, why string) {
+		name, runner = c.name(name), c.name(runner)
 		cells := []string{name}
 		if !short || len(state.Info.Runners) > 1 {
 			cells = append(cells, runner)
@@ -381,7 +383,7 @@ func (c *showCmd) showCase(path, caseID string) error {
 		return c.print(all)
 	}
 	if len(all) == 0 {
-		fmt.Fprintf(c.Stdout, "Case %s has no session in run %s.\n", caseID, state.Info.ID)
+		fmt.Fprintf(c.Stdout, "Case %s has no session in run %s.\n", c.name(caseID), state.Info.ID)
 	}
 	for _, ev := range all {
 		c.showSession(ev)
@@ -398,7 +400,7 @@ func (c *showCmd) showCase(path, caseID string) error {
 			return err
 		}
 		if words := report.CaseWords(state, i, c.dash()); words != "" && (c.runner == "" || c.runner == r.ID) {
-			fmt.Fprintf(c.Stdout, "%s on %s: %s\n", caseID, c.clean(r.ID), words)
+			fmt.Fprintf(c.Stdout, "%s on %s: %s\n", c.name(caseID), c.name(r.ID), words)
 		}
 	}
 	return nil
@@ -452,7 +454,7 @@ func (c *showCmd) showSession(ev plumb.Event) {
 		fmt.Fprintln(c.Stdout)
 		return
 	}
-	fmt.Fprintf(c.Stdout, "%s on %s, repetition %d, session %d, %s\n", ev.Case, c.clean(ev.Runner), ev.Repetition,
+	fmt.Fprintf(c.Stdout, "%s on %s, repetition %d, session %d, %s\n", c.name(ev.Case), c.name(ev.Runner), ev.Repetition,
 		ev.Session, ev.At.Format(time.RFC3339))
 	if r := ev.Report; r != nil {
 		out("prompt", r.Prompt)

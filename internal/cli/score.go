@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -95,7 +96,7 @@ func (c *scoreCmd) openJob(ctx context.Context, ref string) (*job.Project, *job.
 		if err != nil {
 			return nil, nil, err
 		}
-		j, err := c.adoptJob(job.Score(ctx, p, ref, o))
+		j, err := c.adoptJob(job.Score(ctx, p, cmp.Or(ref, "last"), o))
 		return p, j, err
 	}
 	p, err := c.openFor(ctx, c.projectFlags(), ref)

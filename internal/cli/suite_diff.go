@@ -135,17 +135,17 @@ func (c *suiteDiffCmd) show(d *suiteDiff) {
 		return
 	}
 	for _, id := range d.Removed {
-		fmt.Fprintf(c.Stdout, "- %s\n", c.clean(id))
+		fmt.Fprintf(c.Stdout, "- %s\n", c.name(id))
 	}
 	for _, id := range d.Added {
-		fmt.Fprintf(c.Stdout, "+ %s\n", c.clean(id))
+		fmt.Fprintf(c.Stdout, "+ %s\n", c.name(id))
 	}
 	for _, x := range d.Changed {
 		from := ""
 		if x.Was != "" {
 			from = " (was " + x.Was + ")"
 		}
-		fmt.Fprintf(c.Stdout, "~ %s: %s\n", c.clean(x.ID+from), strings.Join(x.Parts, ", "))
+		fmt.Fprintf(c.Stdout, "~ %s: %s\n", c.name(x.ID+from), strings.Join(x.Parts, ", "))
 	}
 	fmt.Fprintf(c.Stdout, "%s → %s: %d added, %d removed, %d changed, %d the same\n",
 		orDash(d.Before), orDash(d.After), len(d.Added), len(d.Removed), len(d.Changed), d.Same)

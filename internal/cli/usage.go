@@ -50,7 +50,7 @@ func explainArguments(cmd *cobra.Command) {
 	}
 	if accept != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
-			if err := emptyFlag(cmd); err != nil {
+			if err := errors.Join(emptyFlag(cmd), emptyArgument(cmd, args)); err != nil {
 				return err
 			}
 			if accept(cmd, args) == nil {
@@ -76,16 +76,32 @@ func explainArguments(cmd *cobra.Command) {
 // ignore the flag would change the meaning of the command line.
 func emptyFlag(cmd *cobra.Command) (err error) {
 	cmd.Flags().Visit(func(f *flag) {
-		empty := f.Value.Type() == "string" && f.Value.String() == ""
+		values := []string{f.Value.String()}
 		if all, ok := f.Value.(pflag.SliceValue); ok {
-			empty = slices.Contains(all.GetSlice(), "")
+			values = all.GetSlice()
 		}
+		empty := slices.ContainsFunc(values, func(s string) bool { return strings.TrimSpace(s) == "" })
 		if empty {
 			err = plumb.WithHint(fmt.Errorf("--%s has an empty value", f.Name),
 				"check that a variable is set; remove the flag, or give it a value")
 		}
 	})
 	return err
+}
+
+// emptyArgument returns an error for an empty argument, which is never the same as none. The
+// arguments of a script, after its name, can be empty.
+func emptyArgument(cmd *cobra.Command, args []string) error {
+	if cmd.Name() == "exec" {
+		args = args[:min(len(args), 1)]
+	}
+	for i, arg := range args {
+		if strings.TrimSpace(arg) == "" {
+			return plumb.WithHint(fmt.Errorf("%s: argument %d is empty", below(cmd), i+1),
+				"check that a variable is set; "+cmd.UseLine())
+		}
+	}
+	return nil
 }
 
 // below returns the name of a command without the program.

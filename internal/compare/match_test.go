@@ -380,7 +380,7 @@ func TestParse(t *testing.T) {
 func TestOnlyOneRunner(t *testing.T) {
 	t.Parallel()
 	s := newRecorded("a", "p", "q").side(t)
-	one, err := s.only("q")
+	one, err := s.OfRunner("q")
 	if err != nil || len(one.Runners) != 1 || len(one.Samples) != 3 || &one.At(1, 0)[0] != &s.At(1, 1)[0] {
 		t.Errorf("%+v, %v", one, err)
 	}
@@ -399,7 +399,7 @@ func TestOnlyOneRunner(t *testing.T) {
 
 func mustOnly(t *testing.T, s *Side, id string) *Side {
 	t.Helper()
-	one, err := s.only(id)
+	one, err := s.OfRunner(id)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,10 @@ func (o *OpenOptions) path(name string) string {
 func Open(ref string, o OpenOptions) (*Side, error) {
 	name, runner := ref, ""
 	if at := strings.LastIndexByte(ref, '#'); at >= 0 && !exists(o.path(ref)) {
-		name, runner = ref[:at], ref[at+1:]
+		if name, runner = ref[:at], ref[at+1:]; name == "" || runner == "" {
+			return nil, plumb.WithHint(fmt.Errorf("%q names no run and runner", ref),
+				"write RUN#RUNNER, such as last#gpt-5, and check that a variable is set")
+		}
 	}
 	s, err := open(name, &o)
 	if err != nil {
@@ -47,7 +50,7 @@ func Open(ref string, o OpenOptions) (*Side, error) {
 	}
 	s.Name = ref
 	if runner != "" {
-		return s.only(runner)
+		return s.OfRunner(runner)
 	}
 	return s, nil
 }
@@ -163,8 +166,8 @@ func OfRun(state *plumb.Run, collected *analyze.Samples, path string) *Side {
 	return s
 }
 
-// only returns the side with one of its runners.
-func (s *Side) only(id string) (*Side, error) {
+// OfRunner returns the side with one of its runners.
+func (s *Side) OfRunner(id string) (*Side, error) {
 	at := slices.IndexFunc(s.Runners, func(r Runner) bool { return r.ID == id })
 	if at < 0 {
 		ids := make([]string, len(s.Runners))

@@ -18,7 +18,7 @@ func TestOpenNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	for ref, want := range map[string]string{
-		"":           "no runs in",
+		"":           "the name of the run is empty",
 		"last":       "no runs in",
 		"prev":       "there is no run before the last one",
 		"main":       `there is no baseline, run or file "main"`,
@@ -26,7 +26,8 @@ func TestOpenNames(t *testing.T) {
 		"x/y":        "there is no file x/y",
 		"x.json":     "there is no file x.json",
 		"main.jsonl": "there is no file main.jsonl",
-		"#":          "no runs in",
+		"#":          `"#" names no run and runner`,
+		"last#":      `"last#" names no run and runner`,
 	} {
 		if _, err := Open(ref, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", ref, err, want)

@@ -172,6 +172,9 @@ func (r *reader) runners(v value, path string) []plumb.RunnerConfig {
 		if strings.TrimSpace(m.Key) == "" {
 			r.add(m.Place, "a runner needs an id", "")
 		}
+		if why := doc.Unprintable(m.Key); why != "" {
+			r.add(m.Place, fmt.Sprintf("the id %q of a runner %s", m.Key, why), "use letters, digits and punctuation")
+		}
 		c := plumb.RunnerConfig{ID: m.Key}
 		if m.Value.Kind == doc.String {
 			c.Model = r.text(m.Value, at)

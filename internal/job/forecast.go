@@ -3,6 +3,7 @@ package job
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -94,7 +95,20 @@ func (f *forecaster) of(c *plumb.Case, r plumb.RunnerInfo) run.Forecast {
 	out.Session.Cap = f.most(r, 1, input, answer)
 	out.Judging.Expected = run.Use{CostUSD: judging.cost, Tokens: float64(judging.tokens())}
 	out.Judging.Cap = f.judgingCap(c, r, answer)
+	judge := r
+	if f.judge != nil {
+		judge = *f.judge
+	}
+	out.Session.Unpriced = f.unpriced(r)
+	out.Judging.Unpriced = f.unpriced(judge) || f.embedder != nil && f.unpriced(*f.embedder)
 	return out
+}
+
+// unpriced reports whether the price of a model is unknown. What others cost is known from their
+// sessions.
+func (f *forecaster) unpriced(r plumb.RunnerInfo) bool {
+	_, known := f.prices.Of(r)
+	return r.Kind == plumb.RunnerModel && !known
 }
 
 // judgingCap returns the largest possible use of judging an answer of at most so many tokens.
@@ -189,7 +203,22 @@ func (j *Job) newForecaster() *forecaster {
 	return f
 }
 
-// capWords describes the largest possible use of a session, one line for each budget of the job.
+// unpriced returns the ids of the models of the job whose price is unknown.
+func (j *Job) unpriced() (ids []string) {
+	paid := []*plumb.RunnerInfo{j.forecast.judge, j.forecast.embedder}
+	for _, r := range j.runners {
+		paid = append(paid, new(r.Info()))
+	}
+	for _, r := range paid {
+		if r != nil && j.forecast.unpriced(*r) && !slices.Contains(ids, r.ID) {
+			ids = append(ids, r.ID)
+		}
+	}
+	return ids
+}
+
+// capWords describes the largest possible use of a session, one line for each budget of the job that
+// can be enforced.
 func (j *Job) capWords() (lines []string) {
 	caps := j.forecast.sessionCaps(j.Suite.Cases, j.runners)
 	for _, limit := range []struct {
@@ -198,7 +227,7 @@ func (j *Job) capWords() (lines []string) {
 		words func(float64) string
 	}{
 		{
-			j.Spec.MaxCostUSD > 0, func(u run.Use) float64 { return u.CostUSD },
+			j.Spec.MaxCostUSD > 0 && len(j.unpriced()) == 0, func(u run.Use) float64 { return u.CostUSD },
 			func(n float64) string { return "cost up to " + report.Money(n) },
 		},
 		{
@@ -210,17 +239,21 @@ func (j *Job) capWords() (lines []string) {
 			continue
 		}
 		most := 0.0
-		var unknown []string
+		var known, unknown []string
 		for i, r := range j.runners {
 			if n := limit.of(caps[i]); math.IsInf(n, 1) {
 				unknown = append(unknown, r.Info().ID)
 			} else {
+				known = append(known, r.Info().ID)
 				most = max(most, n)
 			}
 		}
-		if len(unknown) < len(j.runners) {
+		switch {
+		case len(unknown) == 0:
 			lines = append(lines, "a session can "+limit.words(most)+
 				", its judging included: the run exceeds its budget by no more than that")
+		case len(known) > 0:
+			lines = append(lines, "a session of "+strings.Join(known, ", ")+" can "+limit.words(most)+", its judging included")
 		}
 		if len(unknown) > 0 {
 			lines = append(lines, "the most that a session of "+strings.Join(unknown, ", ")+

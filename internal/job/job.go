@@ -474,26 +474,22 @@ func idAndModel(r plumb.RunnerInfo) string {
 func (j *Job) checkBudget() error {
 	s := &j.Spec
 	if s.MaxCostUSD > 0 {
-		paid := []*plumb.RunnerInfo{j.forecast.judge, j.forecast.embedder}
-		for _, r := range j.runners {
-			paid = append(paid, new(r.Info()))
-		}
-		for _, r := range paid {
-			if r == nil || r.Kind != plumb.RunnerModel {
-				continue
-			}
-			if _, ok := j.project.Prices.Of(*r); ok {
-				continue
-			}
-			if !s.AllowUnmetered {
-				return plumb.WithHint(fmt.Errorf("--max-cost cannot be enforced: the price of %s is unknown", r.ID),
-					"set its price under prices in plumb.yaml, use --max-tokens, "+
-						"or run without this guarantee with --allow-unmetered")
+		names := strings.Join(j.unpriced(), ", ")
+		switch {
+		case names == "":
+		case !s.AllowUnmetered:
+			return plumb.WithHint(fmt.Errorf("--max-cost cannot be enforced: the price of %s is unknown", names),
+				"set the price under prices in plumb.yaml, use --max-tokens, "+
+					"or run without this guarantee with --allow-unmetered")
+		default:
+			what := "the budget"
+			if s.MaxTokens > 0 {
+				what = "the cost budget"
 			}
 			j.Note(plumb.Note{
 				Level: "warning",
-				Text: "the budget cannot be enforced: the price of " + r.ID + " is unknown; " +
-					"the run continues because of --allow-unmetered",
+				Text: what + " cannot be enforced: the price of " + names +
+					" is unknown; the run continues because of --allow-unmetered",
 			})
 		}
 	}

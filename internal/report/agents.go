@@ -251,22 +251,20 @@ func (m *page) agents(run *plumb.Run) {
 	}
 	n := len(run.Info.Runners)
 	for r := range run.Info.Runners {
-		var b strings.Builder
-		fmt.Fprintf(&b, "#### %s\n\n| case | %s |\n|", code(runnerTitle(&run.Info.Runners[r])),
-			strings.Join(agentHead(), " | "))
-		b.WriteString(" --- |" + strings.Repeat(" ---: |", len(agentHead())) + "\n")
+		b := marked("#### %s\n\n", code(runnerTitle(&run.Info.Runners[r]))) + cells("case", agentHead()...) +
+			markup("| --- |"+strings.Repeat(" ---: |", len(agentHead()))+"\n")
 		for c := range min(len(run.Cases), markdownRows) {
 			x := cellAt(run, c*n+r)
-			name := wordOf(x.Execution).emoji + " " + cellText(x.info.ID)
+			name := markup(wordOf(x.Execution).emoji) + " " + cellText(x.info.ID)
 			if counts := x.counts(); len(counts) > 0 {
-				name += " (" + strings.Join(counts, ", ") + ")"
+				name += marked(" (%s)", setCell(strings.Join(counts, ", ")))
 			}
-			fmt.Fprintf(&b, "| %s | %s |\n", name, strings.Join(agentCells(x.Execution, "–"), " | "))
+			b += cells(name, agentCells(x.Execution, "–")...)
 		}
-		fmt.Fprintf(&b, "| **mean of a session** | %s |\n", strings.Join(agentMeans(run, r).cells("–"), " | "))
+		b += cells("**mean of a session**", agentMeans(run, r).cells("–")...)
 		if more := len(run.Cases) - markdownRows; more > 0 {
-			fmt.Fprintf(&b, "\n(%s more)\n", plural(more, "case"))
+			b += marked("\n(%s more)\n", plural(more, "case"))
 		}
-		m.part(b.String() + "\n")
+		m.part(b + "\n")
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Clean makes untrusted text safe to show. Models, providers, agents and suite files can write
@@ -57,24 +59,8 @@ func isClean(s string) bool {
 	return true
 }
 
-// forbidden reports whether r must not be shown: controls except tab and line feed, and characters
-// that reorder or hide text. The zero-width joiner is allowed because emoji and some scripts need
-// it.
-func forbidden(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case r < ' ', 0x7f <= r && r < 0xa0:
-		return true
-	case r == 0x061c, 0x200e <= r && r <= 0x200f, 0x202a <= r && r <= 0x202e, 0x2066 <= r && r <= 0x206f: // direction
-		return true
-	case r == 0x200b, r == 0x2060, r == 0xfeff, r == 0x00ad, r == 0x180e: // invisible
-		return true
-	case 0xfff9 <= r && r <= 0xfffb, 0xe0000 <= r && r <= 0xe007f: // annotations and tags, also invisible
-		return true
-	}
-	return false
-}
+// forbidden reports whether r must not be shown; see [doc.Hidden].
+func forbidden(r rune) bool { return doc.Hidden(r) }
 
 // longestSequence limits how many bytes are removed with an escape character. Real titles and links
 // are shorter.

@@ -481,7 +481,7 @@ func gateWords(c *compare.Comparison, g *compare.GateOutcome) string {
 		return plural(int(g.Value), "broken case")
 	}
 	if g.Why != "" {
-		return g.Why
+		return oneLine(g.Why)
 	}
 	e, n := gateEffect(c, g)
 	switch {

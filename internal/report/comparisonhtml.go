@@ -157,9 +157,13 @@ type htmlPair struct {
 	// session of the side.
 	At [2]int `json:"at"`
 
-	executions [2]int // in the runs of the sides
-	order      int
+	sides [2]executionKey // which execution each side shows
+	order int
 }
+
+// executionKey names an execution of a run. A side of a comparison can hold a part of a run, so the
+// index of a case in the side is not its index in the run.
+type executionKey struct{ caseID, runner string }
 
 // comparisonPage writes the page.
 func comparisonPage(o *Options, out io.Writer, c *Compared) error {
@@ -190,10 +194,13 @@ func htmlPairs(c *Compared) []htmlPair {
 			Case: oneLine(caseName(&result)), Runner: oneLine(r.Cand), Category: oneLine(result.Category), Change: change,
 			Baseline: pageCount(result.Baseline), Candidate: pageCount(result.Candidate),
 			Broken: attention[key{result.Case, result.Runner}], At: [2]int{-1, -1},
-			executions: [2]int{p.BaseIndex*len(m.Base.Runners) + r.BaseIndex, p.CandIndex*len(m.Cand.Runners) + r.CandIndex},
+			sides: [2]executionKey{{p.BaseCase, r.Base}, {p.CandCase, r.Cand}},
 		}
 		for _, t := range result.Tags {
 			row.Tags = append(row.Tags, oneLine(t))
+		}
+		if r.Base != r.Cand {
+			row.Runner = oneLine(r.Base + " → " + r.Cand)
 		}
 		if row.order = rank[row.Change]; row.Broken != "" {
 			row.order = 1
@@ -223,9 +230,9 @@ func (b *htmlBlocks) pairs(index *comparisonIndex, o *Options, c *Compared) erro
 		side     *compare.Side
 		sessions Sessions
 	}{{"baseline", c.Matching.Base, c.Baseline}, {"candidate", c.Matching.Cand, c.Candidate}}
-	beside := Options{Flags: o.Flags} // the sides are in other directories than the page
-	columns := map[[2]string]int{}
-	known := map[[2]int]int{} // a side's execution can be in several pairs
+	beside := Options{Flags: o.Flags}        // the sides are in other directories than the page
+	columns := [2]map[string]int{{}, {}}     // by the id of the runner
+	known := [2]map[executionKey]int{{}, {}} // an execution can be in several pairs
 	for i := range index.Pairs {
 		row := &index.Pairs[i]
 		if len(index.List) >= htmlExecutions {
@@ -235,11 +242,15 @@ func (b *htmlBlocks) pairs(index *comparisonIndex, o *Options, c *Compared) erro
 			if s.side.Run == nil || s.sessions == nil {
 				continue
 			}
-			if at, ok := known[[2]int{k, row.executions[k]}]; ok {
+			if at, ok := known[k][row.sides[k]]; ok {
 				row.At[k] = at
 				continue
 			}
-			cell := cellAt(s.side.Run, row.executions[k])
+			execution, err := s.side.Run.Index(row.sides[k].caseID, row.sides[k].runner)
+			if err != nil {
+				return err
+			}
+			cell := cellAt(s.side.Run, execution)
 			rec, err := cell.record(s.sessions)
 			if err != nil {
 				return err
@@ -251,16 +262,15 @@ func (b *htmlBlocks) pairs(index *comparisonIndex, o *Options, c *Compared) erro
 			if len(x.Sessions) == 0 {
 				continue
 			}
-			column := [2]string{s.name, runnerTitle(cell.runner)}
-			if _, ok := columns[column]; !ok {
-				columns[column] = len(index.Runners)
-				index.Runners = append(index.Runners, column[0]+": "+column[1])
+			if _, ok := columns[k][cell.runner.ID]; !ok {
+				columns[k][cell.runner.ID] = len(index.Runners)
+				index.Runners = append(index.Runners, s.name+": "+runnerTitle(cell.runner))
 			}
 			// The page names both executions by the case of the candidate, so that they belong
 			// together.
 			row.At[k] = len(index.List)
-			x.Case, x.Runner, x.At = row.Case, columns[column], row.At[k]
-			known[[2]int{k, row.executions[k]}] = row.At[k]
+			x.Case, x.Runner, x.At = row.Case, columns[k][cell.runner.ID], row.At[k]
+			known[k][row.sides[k]] = row.At[k]
 			index.List = append(index.List, x)
 		}
 	}

@@ -74,6 +74,14 @@ func caseName(c *compare.CaseResult) string {
 	return c.Case
 }
 
+// pairWords is caseName with the runner if there are several.
+func pairWords(all *compare.Comparison, c *compare.CaseResult) string {
+	if len(all.Runners) > 1 {
+		return caseName(c) + " on " + c.Runner
+	}
+	return caseName(c)
+}
+
 // caseFacts describes how a case changed.
 func caseFacts(c *compare.CaseResult) []string {
 	parts := []string{countsWords(c)}
@@ -84,7 +92,7 @@ func caseFacts(c *compare.CaseResult) []string {
 		parts = append(parts, pWords(c.P))
 	}
 	if c.Label != "" {
-		parts = append(parts, c.Label+" before")
+		parts = append(parts, oneLine(c.Label)+" before")
 	}
 	if f := c.Confirmation; f != nil {
 		parts = append(parts, fmt.Sprintf("again %d/%d", f.Candidate.Passed, f.Candidate.Measured))

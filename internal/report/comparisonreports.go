@@ -109,7 +109,7 @@ const (
 )
 
 // conclusionMark returns the mark of a conclusion, for pages that show emoji.
-func conclusionMark(c *compare.Comparison) string {
+func conclusionMark(c *compare.Comparison) markup {
 	switch c.ExitCode {
 	case 0:
 		return "✅"
@@ -139,8 +139,8 @@ func comparisonMarkdown(o *Options, c *compare.Comparison) string {
 		m.comparisonMetrics(c, &c.Runners[i])
 	}
 	m.comparisonGates(c)
-	m.comparisonCases("Lost", c.Cases.Regressed)
-	m.comparisonCases("Won", c.Cases.Fixed)
+	m.comparisonCases(c, "Lost", c.Cases.Regressed)
+	m.comparisonCases(c, "Won", c.Cases.Fixed)
 	m.comparisonRest(c)
 	return m.String()
 }
@@ -166,14 +166,15 @@ func (m *page) comparisonFacts(c *compare.Comparison) {
 }
 
 func (m *page) comparisonMetrics(c *compare.Comparison, r *compare.RunnerResult) {
-	text := ""
+	text := markup("")
 	if len(c.Runners) > 1 {
-		text = fmt.Sprintf("**%s**: %s\n\n", code(r.Candidate), r.Conclusion)
+		text = marked("**%s**: %s\n\n", code(r.Candidate), r.Conclusion)
 	}
 	text += "| | baseline | candidate | effect | p | |\n| --- | ---: | ---: | ---: | ---: | --- |\n"
 	for i := range c.Metrics {
 		if f := &c.Metrics[i]; f.Runner == r.Candidate {
-			text += "| " + strings.Join(metricCells(f), " | ") + " |\n"
+			row := metricCells(f)
+			text += cells(setCell(row[0]), row[1:]...)
 		}
 	}
 	m.part(text + "\n")
@@ -183,17 +184,17 @@ func (m *page) comparisonGates(c *compare.Comparison) {
 	if len(c.Gates) == 0 {
 		return
 	}
-	marks := map[compare.GateResult]string{compare.Violated: "❌", compare.Holds: "✅", compare.Unproven: "⚠️"}
-	rows := make([]string, len(c.Gates))
+	marks := map[compare.GateResult]markup{compare.Violated: "❌", compare.Holds: "✅", compare.Unproven: "⚠️"}
+	rows := make([]markup, len(c.Gates))
 	for i := range c.Gates {
 		g := &c.Gates[i]
 		name := g.Text
 		if len(c.Runners) > 1 {
 			name += " on " + g.Runner
 		}
-		rows[i] = fmt.Sprintf("| %s | %s %s | %s |\n", cellText(name), marks[g.Result], g.Result, gateWords(c, g))
+		rows[i] = marked("| %s | %s %s | %s |\n", cellText(name), marks[g.Result], g.Result, setCell(gateWords(c, g)))
 	}
-	text := "| gate | result | |\n| --- | --- | --- |\n" + strings.Join(rows, "")
+	text := "| gate | result | |\n| --- | --- | --- |\n" + join(rows, "")
 	if unprovenPasses(c) {
 		text += "\nUnproven gates do not fail, because of `--unproven pass`.\n"
 	}
@@ -201,7 +202,7 @@ func (m *page) comparisonGates(c *compare.Comparison) {
 }
 
 // comparisonCases lists cases by failure class, folded.
-func (m *page) comparisonCases(title string, list []compare.CaseResult) {
+func (m *page) comparisonCases(c *compare.Comparison, title string, list []compare.CaseResult) {
 	if len(list) == 0 {
 		return
 	}
@@ -213,7 +214,7 @@ func (m *page) comparisonCases(title string, list []compare.CaseResult) {
 			if shown[i].Class.ID != first.Class.ID {
 				continue
 			}
-			m.add("- %s %s\n", code(caseName(&shown[i])), strings.Join(caseFacts(&shown[i]), ", "))
+			m.add("- %s %s\n", code(pairWords(c, &shown[i])), strings.Join(caseFacts(&shown[i]), ", "))
 			if d := shown[i].Difference; d != nil && d.Event > 0 && i < markdownDetails {
 				m.part("\n" + indentBlock(fence(fmt.Sprintf("event %d\n- %s\n+ %s", d.Event,
 					Line(sessionEnd(d.Baseline), 300), Line(sessionEnd(d.Candidate), 300)), "diff")) + "\n")

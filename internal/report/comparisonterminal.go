@@ -375,10 +375,7 @@ func classesOf(list []compare.CaseResult) []*compare.CaseResult {
 }
 
 func (w *comparisonText) oneCase(c *compare.CaseResult) {
-	name := caseName(c)
-	if len(w.c.Runners) > 1 {
-		name += " on " + c.Runner
-	}
+	name := pairWords(w.c, c)
 	w.line(8, "      "+w.theme.bold(w.clean(name))+"  "+strings.Join(caseFacts(c), ", "))
 	if d := c.Difference; d != nil && d.Event > 0 {
 		text := fmt.Sprintf("event %d: %s → %s", d.Event, sessionEnd(d.Baseline), sessionEnd(d.Candidate))

@@ -70,11 +70,16 @@ func (c *cell) explain(o *Options, repetition, number int) string {
 	if c.repeats() > 1 || c.Sessions > 1 { // the command asks about this session, and not about the last one
 		return "plumb explain " + ShellWord(dir) + o.flags()
 	}
-	command := "plumb explain " + ShellWord(c.run.Info.ID) + " " + ShellWord(c.info.ID)
+	return c.command("explain", o)
+}
+
+// command returns the command of plumb with a name that is about this execution alone.
+func (c *cell) command(name string, o *Options) string {
+	text := "plumb " + name + " " + ShellWord(c.run.Info.ID) + " " + ShellWord(c.info.ID)
 	if len(c.run.Info.Runners) > 1 {
-		command += " --runner " + ShellWord(c.runner.ID)
+		text += " --runner " + ShellWord(c.runner.ID)
 	}
-	return command + o.flags()
+	return text + o.flags()
 }
 
 // askAbout is explain for a session with checks that have questions.

@@ -62,9 +62,9 @@ func runGateWords(g *plumb.Gate) string {
 		words = "lower limit of the " + words
 	}
 	if g.Kind != "" {
-		words += " of " + string(g.Kind) + " " + oneLine(g.Name)
+		words += " of " + string(g.Kind) + " " + g.Name
 	}
-	return words + " >= " + strconv.FormatFloat(round12(g.Least*100), 'g', 6, 64) + " %"
+	return oneLine(words) + " >= " + strconv.FormatFloat(round12(g.Least*100), 'g', 6, 64) + " %"
 }
 
 // gateValue renders what a gate is about.

@@ -109,6 +109,8 @@ type htmlExecution struct {
 	At int `json:"at"`
 	// Used holds the agent columns when a runner is an agent.
 	Used []string `json:"used,omitempty"`
+	// Show is the command that shows the sessions, if the page has no place for one of them.
+	Show string `json:"show,omitempty"`
 }
 
 // htmlSession is the index entry of one session: how it ended and which block has more.
@@ -221,6 +223,9 @@ func (b *htmlBlocks) execution(index *htmlIndex, o *Options, c *cell, rec *recor
 				return x, err
 			}
 			x.Sessions = append(x.Sessions, one)
+			if one.Head < 0 {
+				x.Show = c.command("show", o)
+			}
 			if whole {
 				index.Whole++
 			} else {
@@ -262,10 +267,7 @@ func (b *htmlBlocks) session(o *Options, c *cell, s *session) (one htmlSession, 
 		}
 	}
 	head.ArtifactDir = Clean(c.sessionDir(c.run.Info.ArtifactDir, s.repetition, s.number))
-	head.Show = "plumb show " + ShellWord(c.run.Info.ID) + " " + ShellWord(c.info.ID)
-	if len(c.run.Info.Runners) > 1 {
-		head.Show += " --runner " + ShellWord(c.runner.ID)
-	}
+	head.Show = c.command("show", o)
 	whole = true
 	if s.report != nil {
 		one.DurationMs = s.report.DurationMs

@@ -233,26 +233,26 @@ const evil = `<img src=x onerror="document.documentElement.dataset.pwned=1"></sc
 	`<script>document.documentElement.dataset.pwned=2</script>"'><svg onload=document.documentElement.dataset.pwned=3>{{.}}` + "`${1}` \u2028 \x00 &lt;b&gt; javascript:alert(1)"
 
 // poison replaces all texts in v, but for those that are words of ours.
-func poison(v reflect.Value) {
+func poison(v reflect.Value, text string) {
 	switch v.Kind() {
 	case reflect.String:
 		if v.CanSet() {
-			v.SetString(evil)
+			v.SetString(text)
 		}
 	case reflect.Pointer:
 		if !v.IsNil() && v.Type() != reflect.TypeFor[*time.Time]() {
-			poison(v.Elem())
+			poison(v.Elem(), text)
 		}
 	case reflect.Slice:
 		if raw, ok := reflect.TypeAssert[json.RawMessage](v); ok {
 			if len(raw) > 0 && v.CanSet() {
-				text, _ := json.Marshal(map[string]string{evil: evil})
-				v.SetBytes(text)
+				data, _ := json.Marshal(map[string]string{text: text})
+				v.SetBytes(data)
 			}
 			return
 		}
 		for i := range v.Len() {
-			poison(v.Index(i))
+			poison(v.Index(i), text)
 		}
 	case reflect.Struct:
 		if v.Type() == reflect.TypeFor[time.Time]() {
@@ -265,7 +265,7 @@ func poison(v reflect.Value) {
 				v.Type() == reflect.TypeFor[plumb.ExecutionResult]() &&
 					(field.Name == "Outcome" || field.Name == "Status")
 			if field.IsExported() && !known {
-				poison(v.Field(i))
+				poison(v.Field(i), text)
 			}
 		}
 	default:
@@ -273,20 +273,22 @@ func poison(v reflect.Value) {
 }
 
 // poisoned is a run in which every text is evil.
-func poisoned() *log {
-	l := agentLog()
-	text, err := json.Marshal(l.events) // a copy: sessions are shared
+func poisoned() *log { return poisonedWith(agentLog(), evil) }
+
+// poisonedWith replaces every text of a run.
+func poisonedWith(l *log, text string) *log {
+	data, err := json.Marshal(l.events) // a copy: sessions are shared
 	if err != nil {
 		panic(err)
 	}
 	l.events = nil
-	if err := json.Unmarshal(text, &l.events); err != nil {
+	if err := json.Unmarshal(data, &l.events); err != nil {
 		panic(err)
 	}
 	rename := map[string]string{}
 	name := func(id string) string {
 		if id != "" && rename[id] == "" {
-			rename[id] = evil + id
+			rename[id] = text + id
 		}
 		return rename[id]
 	}
@@ -299,19 +301,19 @@ func poisoned() *log {
 			for _, r := range runners {
 				ids = append(ids, r.ID)
 			}
-			poison(reflect.ValueOf(ev.Info))
+			poison(reflect.ValueOf(ev.Info), text)
 			for j := range runners {
 				runners[j].ID, runners[j].Kind = name(ids[j]), plumb.RunnerAgent
 			}
 		}
 		for j := range ev.Cases {
 			id := ev.Cases[j].ID
-			poison(reflect.ValueOf(&ev.Cases[j]))
+			poison(reflect.ValueOf(&ev.Cases[j]), text)
 			ev.Cases[j].ID = name(id)
 		}
-		for _, v := range []any{ev.Report, ev.Failure, ev.Judgement, ev.Result, ev.Note} {
+		for _, v := range []any{ev.Report, ev.Failure, ev.Judgement, ev.Result, ev.Note, ev.End} {
 			if !reflect.ValueOf(v).IsNil() {
-				poison(reflect.ValueOf(v))
+				poison(reflect.ValueOf(v), text)
 			}
 		}
 	}

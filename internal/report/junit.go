@@ -175,8 +175,7 @@ func junitCaseOf(o *Options, c *cell) (junitCase, error) {
 	if out, missing := shorten(decided.output(), junitOutput); out != "" {
 		x.SystemOut = &junitText{xmlText(out)}
 		if missing > 0 {
-			x.SystemOut.Text += fmt.Sprintf("\n(%s more bytes: plumb show %s %s)", count(missing),
-				oneLine(c.run.Info.ID), oneLine(c.info.ID))
+			x.SystemOut.Text += fmt.Sprintf("\n(%s more bytes: %s)", count(missing), xmlText(c.command("show", o)))
 		}
 	}
 	message := &junitMessage{

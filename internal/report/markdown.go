@@ -3,7 +3,11 @@ package report
 import (
 	"fmt"
 	"io"
+	"reflect"
+	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
@@ -31,12 +35,65 @@ func writeComment(o Options, run *plumb.Run) error {
 	return nil
 }
 
-// markdown renders a run for pages that render Markdown as GitHub does. All untrusted text is
-// inside code, where it cannot format, link or notify.
+// markup is text in Markdown. Only [set], [code], [cellText] and [fence] make it of the text of
+// others, so that such text cannot format, link or notify.
+type markup string
+
+// set returns a text as it is if Markdown shows it so, and otherwise as code.
+func set(s string) markup {
+	if s = oneLine(s); literal(s) {
+		return markup(s)
+	}
+	return code(s)
+}
+
+// interval matches an interval of numbers in brackets that begins no link.
+var interval = regexp.MustCompile(`\[[-+0-9.,– ]+\]($|[ ,;)])`)
+
+// literal reports whether nothing in a text has a meaning in Markdown or on GitHub, on whichever
+// place of a line it is.
+func literal(s string) bool {
+	s = interval.ReplaceAllString(s, " ")
+	if strings.Contains(strings.ToLower(s), "www.") || strings.TrimLeft(s, "-+>=") != s && len(s) > 1 && s[1] == ' ' {
+		return false
+	}
+	for i, r := range s {
+		last, next := i == 0 || s[i-1] == ' ', strings.TrimLeft(s[i+utf8.RuneLen(r):], "= ")
+		number := next != "" && '0' <= next[0] && next[0] <= '9'
+		switch {
+		case unicode.IsLetter(r), unicode.IsDigit(r), strings.ContainsRune(" .,;%()+-–·×±→≥≤'\"$/…=", r):
+		case r == ':' && (i+1 == len(s) || s[i+1] == ' '):
+		case (r == '<' || r == '>') && i > 0 && last && number: // p < 0.05
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// join joins markup.
+func join(parts []markup, separator string) markup {
+	texts := make([]string, len(parts))
+	for i, p := range parts {
+		texts[i] = string(p)
+	}
+	return markup(strings.Join(texts, separator))
+}
+
+// cells returns a row of a table; the texts of the first cell are set already.
+func cells(first markup, texts ...string) markup {
+	row := "| " + first
+	for _, text := range texts {
+		row += " | " + setCell(text)
+	}
+	return row + " |\n"
+}
+
+// markdown renders a run for pages that render Markdown as GitHub does.
 func markdown(o *Options, run *plumb.Run) (string, error) {
 	m := &page{limit: markdownSize}
 	rates := analyze.Rates(run)
-	mark := "✅"
+	mark := markup("✅")
 	switch runOutcome(run) {
 	case plumb.OutcomeFail:
 		mark = "❌"
@@ -60,12 +117,13 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	}
 	for i, line := range decisionLines(o, run) {
 		if i == 0 {
-			line = "**" + line + "**"
+			m.add("**%s**\n\n", strings.TrimSpace(line))
+			continue
 		}
 		m.add("%s\n\n", strings.TrimSpace(line))
 	}
 	for _, l := range gateLines(run, " · ", "–") {
-		gateMark := map[analyze.GateResult]string{analyze.Holds: "✅", analyze.Violated: "❌", analyze.Unproven: "⚠️"}
+		gateMark := map[analyze.GateResult]markup{analyze.Holds: "✅", analyze.Violated: "❌", analyze.Unproven: "⚠️"}
 		m.add("%s %s\n\n", gateMark[l.result], code(l.words))
 	}
 	if words := stopWords(run); words != "" {
@@ -103,9 +161,20 @@ type page struct {
 	full  bool
 }
 
-func (m *page) add(format string, args ...any) { m.part(fmt.Sprintf(format, args...)) }
+// add adds formatted text. It sets all arguments that are not markup already.
+func (m *page) add(format string, args ...any) { m.part(marked(format, args...)) }
 
-func (m *page) part(s string) {
+// marked is [fmt.Sprintf] for markup: it sets all arguments that are text.
+func marked(format string, args ...any) markup {
+	for i, arg := range args {
+		if v := reflect.ValueOf(arg); v.Kind() == reflect.String && v.Type() != reflect.TypeFor[markup]() {
+			args[i] = set(v.String())
+		}
+	}
+	return markup(fmt.Sprintf(format, args...))
+}
+
+func (m *page) part(s markup) {
 	const ending = "\n_The report is truncated here._\n"
 	if m.full || m.Len()+len(s)+len(ending) > m.limit {
 		if !m.full {
@@ -114,17 +183,17 @@ func (m *page) part(s string) {
 		m.full = true
 		return
 	}
-	m.WriteString(s)
+	m.WriteString(string(s))
 }
 
 func (m *page) rates(run *plumb.Run) {
-	var rows, notes []string
-	row := func(name string, r analyze.Rate) {
-		rows = append(rows, "| "+name+" | "+strings.Join(rateCells(r, "–"), " | ")+" |\n")
+	var rows, notes []markup
+	row := func(name markup, r analyze.Rate) {
+		rows = append(rows, cells(name, rateCells(r, "–")...))
 	}
 	repeats := func(r analyze.Rate, whole bool) {
 		for _, x := range repeatRows(run, r, whole, "–") {
-			rows = append(rows, "| · "+x.name+" | "+strings.Join(x.cells, " | ")+" |\n")
+			rows = append(rows, cells("· "+set(x.name), x.cells...))
 		}
 	}
 	for i := range run.Info.Runners {
@@ -133,28 +202,29 @@ func (m *page) rates(run *plumb.Run) {
 		repeats(b.Overall, true)
 		for _, note := range repeatNotes(run, b.Overall) {
 			if len(run.Info.Runners) > 1 {
-				note = code(run.Info.Runners[i].ID) + ": " + note
+				notes = append(notes, marked("%s: %s", code(run.Info.Runners[i].ID), note))
+				continue
 			}
-			notes = append(notes, note)
+			notes = append(notes, set(note))
 		}
 		for _, list := range rateLists(&b) {
 			for _, r := range list.rates {
 				if r.Name == "" {
-					row("no "+list.kind, r)
+					row("no "+set(list.kind), r)
 				} else {
-					row(list.kind+" "+cellText(r.Name), r)
+					row(set(list.kind)+" "+cellText(r.Name), r)
 				}
 				repeats(r, false)
 			}
 		}
 	}
 	text := "| | pass | rate | 95 % interval | coverage |\n| --- | ---: | ---: | ---: | ---: |\n" +
-		strings.Join(rows[:min(len(rows), markdownRows)], "")
+		join(rows[:min(len(rows), markdownRows)], "")
 	if more := len(rows) - markdownRows; more > 0 {
-		text += fmt.Sprintf("\n(%s more)\n", plural(more, "row"))
+		text += marked("\n(%s more)\n", plural(more, "row"))
 	}
 	if notes = notes[:min(len(notes), summaryRows)]; len(notes) > 0 {
-		text += "\n" + strings.Join(notes, "\n\n") + "\n"
+		text += "\n" + join(notes, "\n\n") + "\n"
 	}
 	m.part(text + "\n")
 }
@@ -168,30 +238,29 @@ func (m *page) grid(run *plumb.Run, g *grid) {
 	if len(items) == 0 {
 		return
 	}
-	var b strings.Builder
-	b.WriteString("| case |")
+	b := markup("| case |")
 	for _, name := range g.names {
-		b.WriteString(" " + cellText(name) + " |")
+		b += " " + cellText(name) + " |"
 	}
-	b.WriteString("\n| --- |" + strings.Repeat(" :---: |", len(g.names)) + "\n")
+	b += markup("\n| --- |" + strings.Repeat(" :---: |", len(g.names)) + "\n")
 	for _, item := range items[:min(len(items), markdownRows)] {
-		b.WriteString("| " + cellText(item.id) + " |")
+		b += "| " + cellText(item.id) + " |"
 		for _, x := range item.at {
 			mark := ""
 			if x >= 0 {
 				mark = wordOf(&run.Executions[x]).emoji
 			}
-			b.WriteString(" " + mark + " |")
+			b += markup(" " + mark + " |")
 		}
-		b.WriteString("\n")
+		b += "\n"
 	}
 	if more := len(items) - markdownRows; more > 0 {
-		fmt.Fprintf(&b, "\n(%s more)\n", plural(more, "case"))
+		b += marked("\n(%s more)\n", plural(more, "case"))
 	}
 	if green := len(g.items) - len(items); green > 0 {
-		fmt.Fprintf(&b, "\n%s: pass everywhere.\n", plural(green, "more case"))
+		b += marked("\n%s: pass everywhere.\n", plural(green, "more case"))
 	}
-	m.part(b.String() + "\n")
+	m.part(b + "\n")
 }
 
 // flaky lists the flaky cases.
@@ -202,7 +271,7 @@ func (m *page) flaky(run *plumb.Run) {
 	}
 	m.add("### Flaky\n\n")
 	for _, l := range lines {
-		m.part("- " + code(l.name) + " " + l.words + "\n")
+		m.add("- %s %s\n", code(l.name), l.words)
 	}
 	if more > 0 {
 		m.add("- and %s more\n", count(more))
@@ -212,49 +281,48 @@ func (m *page) flaky(run *plumb.Run) {
 
 func (m *page) figures(run *plumb.Run) {
 	spent := analyze.Spent(run, -1)
-	parts := []string{"time " + duration(durationMs(run))}
+	parts := []markup{marked("time %s", duration(durationMs(run)))}
 	if words := timesWords(run, "–"); words != "" {
-		parts = append(parts, words)
+		parts = append(parts, set(words))
 	}
 	if spent.InputTokens+spent.OutputTokens > 0 {
-		parts = append(parts, fmt.Sprintf("tokens %s in, %s out", count(spent.InputTokens), count(spent.OutputTokens)))
+		parts = append(parts, marked("tokens %s in, %s out", count(spent.InputTokens), count(spent.OutputTokens)))
 	}
 	if spent.Sessions > 0 {
-		parts = append(parts, "cost "+costWords(spent, run))
+		parts = append(parts, marked("cost %s", costWords(spent, run)))
 	}
 	if spent.Cached > 0 {
-		parts = append(parts, cacheWords(spent))
+		parts = append(parts, set(cacheWords(spent)))
 	}
 	for i := range run.Info.Runners {
 		words := medianWords(run, analyze.RunnerRates(run, i).Overall, "–")
 		switch {
 		case words == "":
 		case len(run.Info.Runners) > 1:
-			parts = append(parts, code(run.Info.Runners[i].ID)+": a case "+words)
+			parts = append(parts, marked("%s: a case %s", code(run.Info.Runners[i].ID), words))
 		default:
-			parts = append(parts, "a case "+words)
+			parts = append(parts, marked("a case %s", words))
 		}
 	}
-	m.add("%s\n\n", strings.Join(parts, " · "))
+	m.part(join(parts, " · ") + "\n\n")
 	groups := figureGroups(run, false, "–")
 	if len(groups) == 0 {
 		return
 	}
-	var text strings.Builder
-	text.WriteString("<details><summary>figures of a case</summary>\n\n| | " + strings.Join(figureHead(), " | ") +
-		" |\n| --- | --- |" + strings.Repeat(" ---: |", len(figureHead())-1) + "\n")
+	text := "<details><summary>figures of a case</summary>\n\n" + cells("", figureHead()...) +
+		markup("| --- | --- |"+strings.Repeat(" ---: |", len(figureHead())-1)+"\n")
 	for _, g := range groups[:min(len(groups), markdownRows/4)] {
 		for _, row := range g.rows {
-			text.WriteString("| " + cellText(g.name) + " | " + strings.Join(row, " | ") + " |\n")
+			text += cells(cellText(g.name), row...)
 		}
 	}
-	m.part(text.String() + "\n</details>\n\n")
+	m.part(text + "\n</details>\n\n")
 }
 
 // conclusions writes the statements about the run as a whole.
 func (m *page) conclusions(o *Options, run *plumb.Run) {
 	for _, c := range conclusionsOf(o, run) {
-		mark := ""
+		mark := markup("")
 		if c.warning {
 			mark = "⚠️ "
 		}
@@ -322,7 +390,7 @@ func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
 	if strings.Contains(why, "\n+++ got\n") {
 		language = "diff"
 	}
-	ask := ""
+	ask := markup("")
 	if explain := c.askAbout(o, decided); explain != "" {
 		ask = "\n\n  Ask the agent why: " + code(explain) + "\n"
 	}
@@ -340,7 +408,7 @@ func (m *page) notes(run *plumb.Run) {
 			m.add("- and %s more\n", count(len(run.Notes)-i))
 			break
 		}
-		line := fmt.Sprintf("- %s: %s", oneLine(n.Level), code(n.Text))
+		line := marked("- %s: %s", n.Level, code(n.Text))
 		if n.Hint != "" {
 			line += " " + code(n.Hint)
 		}
@@ -349,7 +417,7 @@ func (m *page) notes(run *plumb.Run) {
 }
 
 // code puts a text into a code span on one line, in which no character has a special meaning.
-func code(s string) string {
+func code(s string) markup {
 	s = oneLine(s)
 	if s == "" {
 		return ""
@@ -358,16 +426,38 @@ func code(s string) string {
 	if strings.HasPrefix(s, "`") || strings.HasSuffix(s, "`") {
 		s = " " + s + " "
 	}
-	return ticks + s + ticks
+	return markup(ticks + s + ticks)
 }
 
-// cellText is code for a table, in which a bar ends the cell even inside code.
-func cellText(s string) string { return strings.ReplaceAll(code(s), "|", `\|`) }
+// setCell is [set] for a table.
+func setCell(s string) markup {
+	if s = oneLine(s); literal(s) {
+		return markup(s)
+	}
+	return cellText(s)
+}
+
+// cellText is [code] for a table, in which a bar ends the cell even inside code. Renderers disagree
+// about bars after backslashes, so a text with a bar has no character that Markdown knows.
+func cellText(s string) markup {
+	if s = oneLine(s); !strings.Contains(s, "|") {
+		return code(s)
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if r < utf8.RuneSelf && r != ' ' && !unicode.IsLetter(r) && !unicode.IsDigit(r) {
+			fmt.Fprintf(&b, "&#%d;", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return markup("<code>" + b.String() + "</code>")
+}
 
 // fence puts a text into a fenced block that it cannot close.
-func fence(s, language string) string {
+func fence(s, language string) markup {
 	ticks := strings.Repeat("`", max(3, longestRun(s)+1))
-	return ticks + language + "\n" + strings.TrimRight(Clean(s), "\n") + "\n" + ticks
+	return markup(ticks + language + "\n" + strings.TrimRight(Clean(s), "\n") + "\n" + ticks)
 }
 
 // longestRun returns the length of the longest run of backticks in s.
@@ -385,4 +475,6 @@ func longestRun(s string) int {
 }
 
 // indentBlock moves a block into a list item.
-func indentBlock(s string) string { return "  " + strings.ReplaceAll(s, "\n", "\n  ") }
+func indentBlock(s markup) markup {
+	return "  " + markup(strings.ReplaceAll(string(s), "\n", "\n  "))
+}

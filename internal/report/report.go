@@ -262,7 +262,7 @@ func suiteTitle(info *plumb.RunInfo, sep string) string {
 		parts[0] = oneLine(info.SuitePath)
 	}
 	if info.Tier != "" && !strings.HasSuffix(parts[0], info.Tier) {
-		parts = append(parts, info.Tier)
+		parts = append(parts, oneLine(info.Tier))
 	}
 	if hash := shortHash(info.SuiteHash); hash != "" {
 		parts = append(parts, hash)
@@ -338,7 +338,7 @@ func stopWords(run *plumb.Run) string {
 		plumb.StopDuration:    "stopped: the time budget is spent",
 		plumb.StopDecided:     "stopped: the question is decided",
 		plumb.StopBaseline:    "stopped: the baseline cannot be measured any more",
-		plumb.StopUnmetered:   "stopped: sessions do not report what they use, so the budget cannot be enforced",
+		plumb.StopUnmetered:   "stopped: what sessions use or cost is unknown, so the budget cannot be enforced",
 	}
 	if known, ok := words[run.End.Stop]; ok {
 		return known
@@ -357,12 +357,13 @@ func (o *Options) flags() string {
 // A command is a suggested next command, with its purpose.
 type command struct{ line, why string }
 
-// nextSteps returns the commands that a user is likely to need after a run, most useful first.
+// nextSteps returns the commands that a user is likely to need after a run, most useful first. look is
+// the command that shows what to look at first, or "".
 func nextSteps(o *Options, run *plumb.Run, look string) []command {
 	id, flags := ShellWord(run.Info.ID), o.flags()
 	var steps []command
 	if look != "" {
-		steps = append(steps, command{"plumb show " + id + " " + ShellWord(look) + flags, "see the whole session"})
+		steps = append(steps, command{look, "see the whole session"})
 	}
 	switch t := run.Totals; {
 	case o.Closed || decided(run):
@@ -391,9 +392,10 @@ func nextSteps(o *Options, run *plumb.Run, look string) []command {
 	return steps
 }
 
-// ShellWord quotes an argument that a shell would split or expand.
+// ShellWord quotes an argument that a shell would split or expand. It keeps spaces: two ids can differ
+// in their number.
 func ShellWord(s string) string {
-	s = oneLine(s)
+	s = strings.NewReplacer("\n", " ", "\t", " ").Replace(Clean(s))
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,"
 	if s != "" && strings.Trim(s, plain) == "" {
 		return s

@@ -399,8 +399,8 @@ func sectionsOf(f *analyze.Findings) []section {
 	}, func(s section) bool { return len(s.groups) == 0 || s.groups[0].Count == 0 })
 }
 
-// findings writes what failed and what could not be measured, by class, and returns the case to
-// look at first.
+// findings writes what failed and what could not be measured, by class, and returns the command that
+// shows what to look at first.
 func (s *summary) findings() (look string) {
 	f := analyze.Find(s.run, summaryItems)
 	for _, section := range sectionsOf(&f) {
@@ -422,7 +422,8 @@ func (s *summary) findings() (look string) {
 			}
 			s.class(title, &g)
 			if look == "" && len(g.Executions) > 0 {
-				look, _ = s.run.At(g.Executions[0])
+				first := cellAt(s.run, g.Executions[0])
+				look = first.command("show", s.o)
 			}
 		}
 	}

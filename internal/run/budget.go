@@ -12,8 +12,12 @@ import (
 // Forecast is the expected usage of one session, and of judging it.
 type Forecast struct{ Session, Judging Part }
 
-// Part is the expected usage of a part of a session, and its cap.
-type Part struct{ Expected, Cap Use }
+// Part is the expected usage of a part of a session, and its cap. Unpriced means that no price is
+// known, and that the caller has said so: its cost will not be known.
+type Part struct {
+	Expected, Cap Use
+	Unpriced      bool
+}
 
 // Use is an amount of the limited resources.
 type Use struct{ CostUSD, Tokens float64 }
@@ -72,7 +76,8 @@ type meter struct {
 	most    amount  // the largest measured usage
 	overran [2]bool // a session used more than its cap
 	silent  [2]bool // a successful session did not report its usage
-	open    bool    // usage is not reported, and the run continues anyway
+	counted bool    // a session reported its tokens
+	open    [2]bool // usage is not known, and the run continues anyway
 	blind   int     // parts in flight with neither a cap nor a measurement
 }
 
@@ -114,6 +119,16 @@ func newLedger(e *engine) (*ledger, error) {
 			info: info, own: meter{who: info.ID}, judging: meter{who: "the judge or embedder of " + info.ID},
 		})
 	}
+	if e.AllowUnmetered {
+		for i := range l.meters {
+			m := &l.meters[i]
+			for k := range e.Suite.Cases {
+				f := l.forecast(&e.Suite.Cases[k], m.info)
+				m.own.open[cost] = m.own.open[cost] || f.Session.Unpriced
+				m.judging.open[cost] = m.judging.open[cost] || f.Judging.Unpriced
+			}
+		}
+	}
 	for n := range e.state.Executions {
 		x, c, runner := &e.state.Executions[n], &e.Suite.Cases[n/len(e.Runners)], n%len(e.Runners)
 		if x.State == plumb.ExecutionDone && e.Sampler == nil { // with a Sampler it may have later sessions
@@ -134,8 +149,8 @@ func newLedger(e *engine) (*ledger, error) {
 	}
 	for i := range l.meters {
 		for _, m := range []*meter{&l.meters[i].own, &l.meters[i].judging} {
-			if l.blind(m) {
-				l.note(l.goBlind(m))
+			if blind := l.blind(m); blind != [2]bool{} {
+				l.note(l.goBlind(m, blind))
 			}
 		}
 	}
@@ -153,6 +168,7 @@ func (l *ledger) recount(x *plumb.Execution, c *plumb.Case, runner int) {
 		x.CostUSD, float64(x.InputTokens) + float64(x.OutputTokens),
 	}, [2]bool{x.Priced, x.Reported&reported == reported}
 	judging := amount{x.JudgeCostUSD, float64(x.JudgeTokens)}
+	m.own.counted = m.own.counted || asked > 0 && known[tokens]
 	most := l.forecast(c, m.info).Session.Cap.amount()
 	for d := range own {
 		switch {
@@ -269,7 +285,7 @@ func (l *ledger) reserve(r *reservation) (stop plumb.StopReason, settled <-chan 
 
 // blindIn reports whether the usage of the part is unknown, so that only one such part may be in
 // flight.
-func (p *part) blindIn(d int) bool { return math.IsInf(p.cap[d], 1) && !p.seen[d] && !p.open }
+func (p *part) blindIn(d int) bool { return math.IsInf(p.cap[d], 1) && !p.seen[d] && !p.open[d] }
 
 // want sets the reserved amount: the cap or, if the cap is unknown or was exceeded, the largest
 // measured usage. It returns the expected usage.
@@ -337,9 +353,10 @@ func (r *reservation) settle(at **part, m metered) {
 	before := p.overran
 	missing := l.charge(p, m)
 	overran := p.overran != before
-	blind, note := l.blind(p.meter), plumb.Note{}
-	if blind {
-		note = l.goBlind(p.meter)
+	var note plumb.Note
+	blind := l.blind(p.meter)
+	if blind != [2]bool{} {
+		note = l.goBlind(p.meter, blind)
 	}
 	close(l.settled)
 	l.settled = make(chan struct{})
@@ -355,32 +372,41 @@ func (r *reservation) settle(at **part, m metered) {
 		})
 	}
 	switch {
-	case blind:
+	case blind != [2]bool{}:
 		l.note(note)
 	case missing:
-		l.note(plumb.Note{
-			Level: "warning",
-			Text:  p.who + " reported no usage for a session, or an impossible one; its cap counts against the budget",
-		})
+		text := p.who + " reported no usage for a session, or an impossible one"
+		if !m.missing[tokens] {
+			text = "the cost of a session of " + p.who + " is unknown"
+		}
+		l.note(plumb.Note{Level: "warning", Text: text + "; what was reserved for it counts against the budget"})
 	}
 }
 
-// blind reports whether a part never reports its usage, so that the spent amount is unknown.
-func (l *ledger) blind(m *meter) bool {
+// blind reports which usage of a part was never known, so that the spent amount is not known either.
+func (l *ledger) blind(m *meter) (blind [2]bool) {
 	for d, limit := range l.limits {
-		if limit > 0 && m.silent[d] && !m.seen[d] {
-			return true
-		}
+		blind[d] = limit > 0 && m.silent[d] && !m.seen[d] && !m.open[d]
 	}
-	return false
+	return blind
 }
 
 // goBlind ends the run because the budget cannot be enforced, or lets it continue if the user
 // allowed that. It returns the note for the user.
-func (l *ledger) goBlind(m *meter) plumb.Note {
-	n := plumb.Note{Level: "warning", Text: "the budget cannot be enforced: " + m.who + " does not report its usage"}
+func (l *ledger) goBlind(m *meter, blind [2]bool) plumb.Note {
+	what := "the budget"
+	if blind[cost] != blind[tokens] && l.limits[cost] > 0 && l.limits[tokens] > 0 {
+		what = map[bool]string{true: "the cost budget", false: "the token budget"}[blind[cost]]
+	}
+	why := m.who + " does not report its usage"
+	if !blind[tokens] && m.counted {
+		why = "the cost of the sessions of " + m.who + " is unknown"
+	}
+	n := plumb.Note{Level: "warning", Text: what + " cannot be enforced: " + why}
 	if l.unmetered {
-		m.open = true
+		for d := range blind {
+			m.open[d] = m.open[d] || blind[d]
+		}
 		n.Text += "; the run continues because of --allow-unmetered"
 		return n
 	}
@@ -391,14 +417,15 @@ func (l *ledger) goBlind(m *meter) plumb.Note {
 }
 
 // charge adds the usage of a part to the spent amount. If it was not reported, the reserved amount
-// counts, and charge returns true.
+// counts, and charge returns true unless the user knows that it never is.
 func (l *ledger) charge(p *part, m metered) (missing bool) {
+	p.counted = p.counted || m.asked && !m.missing[tokens]
 	for d, limit := range l.limits {
 		if limit <= 0 {
 			continue
 		}
 		if m.missing[d] {
-			missing = true
+			missing = missing || !p.open[d]
 			p.silent[d] = p.silent[d] || m.whole
 			p.want(d)
 			l.spent[d] += max(p.held[d], m.used[d])

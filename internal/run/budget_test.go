@@ -222,6 +222,7 @@ func TestBudgetWithoutUsage(t *testing.T) {
 		return func(r *plumb.SessionReport) { r.Usage = plumb.Usage{InputTokens: &in, OutputTokens: &out} }
 	}
 	const cannot = "the budget cannot be enforced: f does not report its usage"
+	const noCost = "the budget cannot be enforced: the cost of the sessions of f is unknown"
 	for name, test := range map[string]struct {
 		budget   run.Options
 		say      func(*plumb.SessionReport)
@@ -232,21 +233,21 @@ func TestBudgetWithoutUsage(t *testing.T) {
 	}{
 		"no cost": {
 			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
-			cost(nil), 1, 1, plumb.StopUnmetered, cannot,
+			cost(nil), 1, 1, plumb.StopUnmetered, noCost,
 		},
 		"negative cost": {
 			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
-			cost(new(-5.0)), 1, 1, plumb.StopUnmetered, cannot,
+			cost(new(-5.0)), 1, 1, plumb.StopUnmetered, noCost,
 		},
 		"no number": {
 			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
 			cost(new(math.NaN())), 1, 1, plumb.StopUnmetered,
-			cannot,
+			noCost,
 		},
 		"infinite cost": {
 			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
 			cost(new(math.Inf(1))), 1, 1, plumb.StopUnmetered,
-			cannot,
+			noCost,
 		},
 		"no tokens": {
 			run.Options{Settings: run.Settings{MaxTokens: 1000}},
@@ -263,20 +264,42 @@ func TestBudgetWithoutUsage(t *testing.T) {
 		"allowed": {
 			run.Options{Settings: run.Settings{MaxCostUSD: 1, AllowUnmetered: true}, Forecast: forecast(0.01, 0.01)},
 			cost(nil), 1, 20, "",
-			cannot + "; the run continues",
+			noCost + "; the run continues",
 		},
 		"allowed, without caps": {
 			run.Options{Settings: run.Settings{MaxCostUSD: 1, AllowUnmetered: true}},
-			cost(nil), 1, 20, "", cannot + "; the run continues",
+			cost(nil), 1, 20, "", noCost + "; the run continues",
 		},
 		"counts as the cap": {
 			run.Options{Settings: run.Settings{MaxCostUSD: 0.42}, Forecast: forecast(0.01, 0.1)},
 			cost(nil), 3, 6, plumb.StopCost,
-			"reported no usage for a session",
+			"the cost of a session of f is unknown; what was reserved",
 		},
 		"counts as the most seen": {
 			run.Options{Settings: run.Settings{MaxCostUSD: 0.055}},
-			cost(nil), 3, 5, plumb.StopCost, "reported no usage for a session",
+			cost(nil), 3, 5, plumb.StopCost, "the cost of a session of f is unknown; what was reserved",
+		},
+		"neither": {
+			run.Options{Settings: run.Settings{MaxCostUSD: 1, MaxTokens: 1000}},
+			func(r *plumb.SessionReport) { r.Usage, r.CostUSD = plumb.Usage{}, nil }, 1, 1, plumb.StopUnmetered, cannot,
+		},
+		"one of two budgets": {
+			run.Options{Settings: run.Settings{MaxCostUSD: 1, MaxTokens: 1000, AllowUnmetered: true}},
+			cost(nil), 1, 20, "", "the cost budget cannot be enforced: the cost of the sessions of f is unknown; the run continues",
+		},
+		"the other of two budgets": {
+			run.Options{Settings: run.Settings{MaxCostUSD: 1, MaxTokens: 1000, AllowUnmetered: true}},
+			func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 20, "",
+			"the token budget cannot be enforced: f does not report its usage; the run continues",
+		},
+		"no price, as the caller said": {
+			run.Options{
+				Settings: run.Settings{MaxCostUSD: 1, AllowUnmetered: true},
+				Forecast: func(*plumb.Case, plumb.RunnerInfo) run.Forecast {
+					return run.Forecast{Session: run.Part{Cap: run.Unbounded(), Unpriced: true}}
+				},
+			},
+			cost(nil), 1, 20, "", "",
 		},
 		"tokens do not matter": {
 			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},

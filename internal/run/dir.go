@@ -215,10 +215,14 @@ func List(root string) ([]string, error) {
 }
 
 // Find returns the directory of a run. name is a path, an id, the unique beginning or end of an id,
-// or "last". A name of "" means "last".
+// or "last". A name of "" is an error: it comes from a variable that is not set.
 func Find(root, name string) (string, error) {
 	if _, err := os.Stat(filepath.Join(name, SpecFile)); name != "" && err == nil {
 		return name, nil
+	}
+	if name == "" {
+		return "", plumb.WithHint(errors.New("the name of the run is empty"),
+			"name a run, or write last; plumb runs lists the runs")
 	}
 	ids, err := List(root)
 	if err != nil {
@@ -227,7 +231,7 @@ func Find(root, name string) (string, error) {
 	if len(ids) == 0 {
 		return "", plumb.WithHint(fmt.Errorf("no runs in %s", root), "start a run with: plumb run")
 	}
-	if name == "" || name == "last" {
+	if name == "last" {
 		return filepath.Join(root, ids[len(ids)-1]), nil
 	}
 	var found []string

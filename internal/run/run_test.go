@@ -631,13 +631,15 @@ func TestDirIsLockedAndFound(t *testing.T) {
 	if !run.Locked(a.Path) {
 		t.Error("not seen as locked")
 	}
-	for _, name := range []string{"", "last", a.ID, a.ID[:12], a.ID[len(a.ID)-6:], a.Path} {
+	for _, name := range []string{"last", a.ID, a.ID[:12], a.ID[len(a.ID)-6:], a.Path} {
 		if got, err := run.Find(root, name); err != nil || got != a.Path {
 			t.Errorf("Find(%q) = %q, %v", name, got, err)
 		}
 	}
-	if _, err := run.Find(root, "zzz"); err == nil {
-		t.Error("found a run that does not exist")
+	for _, name := range []string{"", "zzz"} {
+		if _, err := run.Find(root, name); err == nil {
+			t.Errorf("%q: found a run that does not exist", name)
+		}
 	}
 	for _, name := range []string{run.SpecFile} {
 		info, err := os.Stat(filepath.Join(a.Path, name))

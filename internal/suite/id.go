@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // maxIDLength limits ids, because they become parts of paths.
@@ -26,8 +28,8 @@ func unsafeID(id string) string {
 	return takenName(id)
 }
 
-// unsafeCodeID returns why the id of a case in code cannot name a directory, or "". Its characters
-// are not restricted: paths have a hyphen for each character that is not safe.
+// unsafeCodeID returns why the id of a case in code cannot name a directory, or "". It can have any
+// character that is shown: paths have a hyphen for each character that is not safe.
 func unsafeCodeID(id string) string {
 	name := pathName(id)
 	switch {
@@ -35,6 +37,9 @@ func unsafeCodeID(id string) string {
 		return fmt.Sprintf("is longer than %d characters", maxIDLength)
 	case strings.HasSuffix(name, "."):
 		return "may not end in a dot, because it names files"
+	}
+	if why := doc.Unprintable(id); why != "" {
+		return why
 	}
 	return takenName(name)
 }

@@ -54,7 +54,9 @@ func (x *expander) readPrompts(v *doc.Value) {
 		}
 		lower := strings.ToLower(safeID(p.label))
 		other, twice := labels[lower]
-		switch {
+		switch why := doc.Unprintable(p.label); {
+		case why != "":
+			x.add(p.at, fmt.Sprintf("the label %q %s", p.label, why), "use letters, digits and punctuation")
 		case lower == "":
 			x.add(p.at, fmt.Sprintf("the label %q has no letter or digit", p.label), "it becomes a part of ids")
 		case twice && other == p.label:

@@ -109,6 +109,8 @@ function pairNode(r, sa, sb, ha, hb, first) {
 async function stepsOf(head) {
   const all = [];
   for (const [id] of head.blocks || []) all.push(...await block(id));
+  const answer = (head.report || {}).finalOutput;
+  if (!head.steps && answer) return Object.assign([{kind: "message", role: "assistant", text: answer}], {left: 0}); // not every runner records events
   all.left = head.steps - all.length;
   all.workspace = (head.report || {}).workspace;
   return all;

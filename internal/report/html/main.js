@@ -55,7 +55,7 @@ async function route() {
     if (at) make = () => at.s.head < 0 ? missing(at) : sessionView(at.x, at.s);
   } else if (/^c\d/.test(hash)) {
     const [a, b] = hash.slice(1).split(",").map(parse);
-    if (a && b) make = () => a.s.head < 0 || b.s.head < 0 ? missing(a) : compareView(a, b);
+    if (a && b) make = () => a.s.head < 0 || b.s.head < 0 ? missing(a.s.head < 0 ? a : b) : compareView(a, b);
   }
   if (!main.hidden && make) {
     scrolled = window.scrollY;
@@ -118,7 +118,7 @@ function clear() {
 function missing(at) {
   return {
     node: el("div", el("div.bar2", el("button", {type: "button", onclick: leave}, "← back"), el("h1", at.x.case)),
-      el("p.banner", "This session is not on the page, which has room for 50 MB, failures first. To see it: plumb show " + index.runId)),
+      el("p.banner", "This session is not on the page, which has room for 50 MB, failures first. To see it: " + at.x.show)),
     close() {}, keys: {},
   };
 }
