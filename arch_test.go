@@ -97,6 +97,7 @@ var homes = map[string][]string{
 	"modernc.org/libc":                       {"internal/script"},
 	"github.com/evanw/esbuild":               {"internal/script"},
 	"github.com/go-sourcemap/sourcemap":      {"internal/script"},
+	"github.com/nlnwa/whatwg-url":            {"internal/script"},
 	"github.com/tidwall/gjson": {
 		"internal/agent", "internal/agent/...", "internal/agentscript", "internal/fakemodel",
 	},

@@ -44,6 +44,8 @@ func (vm *VM) library(op string, a args) (any, error) {
 		return vm.cryptography(name, a)
 	case "text":
 		return text(name, a)
+	case "url":
+		return address(name, a)
 	}
 	switch op {
 	case "now":

@@ -17,8 +17,6 @@ import (
 // than source. The bytecode works only in the engine version that created it; a test creates it
 // again and compares.
 //
-//go:generate npm ci --prefix ../../third_party/script-packages --ignore-scripts --no-audit --no-fund
-//go:generate env UPDATE=packages go test -run ^TestPackages$ .
 //go:generate env UPDATE=1 go test -run ^TestPreludeIsFresh$ .
 //go:embed prelude.bin
 var preludeBin string

@@ -16,10 +16,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/golden"
 )
 
-const packages = "../../third_party/script-packages"
-
-// bundlePrelude makes one CommonJS piece of a TypeScript file. Built-in modules stay imports, npm
-// packages come from third_party.
+// bundlePrelude makes one CommonJS piece of a TypeScript file. Built-in modules stay imports.
 func bundlePrelude(t *testing.T, entry string) string {
 	t.Helper()
 	absolute, err := filepath.Abs(entry)
@@ -37,12 +34,6 @@ func bundlePrelude(t *testing.T, entry string) string {
 			b.OnResolve(api.OnResolveOptions{Filter: `^node:`}, func(a api.OnResolveArgs) (api.OnResolveResult, error) {
 				return api.OnResolveResult{Path: a.Path, External: true}, nil
 			})
-			b.OnResolve(api.OnResolveOptions{Filter: `^[a-z@]`},
-				func(a api.OnResolveArgs) (api.OnResolveResult, error) {
-					path, err := filepath.Abs(filepath.Join(packages,
-						strings.ReplaceAll(strings.TrimPrefix(a.Path, "@"), "/", "-")+".js"))
-					return api.OnResolveResult{Path: path}, err
-				})
 		}}},
 	})
 	for _, m := range result.Errors {
@@ -52,104 +43,6 @@ func bundlePrelude(t *testing.T, entry string) string {
 		t.FailNow()
 	}
 	return string(result.OutputFiles[0].Contents)
-}
-
-// TestPackages bundles each npm package of the prelude into one minified file under third_party,
-// with its license. It creates the committed files again only on demand, because that needs npm ci.
-//
-//	UPDATE=packages go test -run ^TestPackages$ ./internal/script
-func TestPackages(t *testing.T) {
-	data, err := os.ReadFile(filepath.Join(packages, "package.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var pinned struct{ Dependencies map[string]string }
-	if err := json.Unmarshal(data, &pinned); err != nil {
-		t.Fatal(err)
-	}
-	for name := range pinned.Dependencies {
-		file := filepath.Join(packages, strings.ReplaceAll(strings.TrimPrefix(name, "@"), "/", "-"))
-		licence := filepath.Join(packages, "licenses", filepath.Base(file)+".txt")
-		if os.Getenv("UPDATE") == "packages" {
-			vendor(t, name, file+".js", licence)
-		}
-		for _, path := range []string{file + ".js", licence} {
-			if _, err := os.Stat(path); err != nil {
-				t.Errorf("%s is pinned, but %v", name, err)
-			}
-		}
-	}
-}
-
-func vendor(t *testing.T, name, file, licence string) {
-	t.Helper()
-	dir, err := filepath.Abs(packages)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result := api.Build(api.BuildOptions{
-		Stdin:  &api.StdinOptions{Contents: "module.exports = " + vendorEntry(name), ResolveDir: dir},
-		Bundle: true, Format: api.FormatCommonJS, Platform: api.PlatformNode, Target: api.ES2024,
-		Outfile:          filepath.Join(dir, "out.js"),
-		MinifyWhitespace: true, MinifySyntax: true, LegalComments: api.LegalCommentsNone, LogLevel: api.LogLevelSilent,
-		MainFields: []string{"main", "module"}, Metafile: true,
-		Plugins: []api.Plugin{{Name: "builtins", Setup: func(b api.PluginBuild) {
-			b.OnResolve(api.OnResolveOptions{Filter: `^[a-z_/]+$`},
-				func(a api.OnResolveArgs) (api.OnResolveResult, error) {
-					if bare := strings.TrimSuffix(a.Path, "/"); a.Importer != "<stdin>" &&
-						(builtins(bare) || absentBuiltins(bare)) {
-						return api.OnResolveResult{Path: "node:" + bare, External: true}, nil
-					}
-					return api.OnResolveResult{}, nil
-				})
-		}}},
-	})
-	for _, m := range result.Errors {
-		t.Fatalf("%s: %+v: %s", name, m.Location, m.Text)
-	}
-	if err := os.WriteFile(file, result.OutputFiles[0].Contents, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	var meta struct{ Inputs map[string]any }
-	if err := json.Unmarshal([]byte(result.Metafile), &meta); err != nil {
-		t.Fatal(err)
-	}
-	var texts strings.Builder
-	bundled := map[string]bool{}
-	for input := range meta.Inputs {
-		if _, within, ok := strings.Cut(filepath.ToSlash(input), "node_modules/"); ok {
-			dependency, _, _ := strings.Cut(within, "/")
-			bundled[dependency] = true
-		}
-	}
-	for _, dependency := range slices.Sorted(maps.Keys(bundled)) {
-		found, err := filepath.Glob(filepath.Join(dir, "node_modules", dependency, "[Ll][Ii][Cc][Ee][Nn][CSs][Ee]*"))
-		if err != nil || len(found) == 0 {
-			t.Errorf("%s, which %s needs, has no licence: %v", dependency, name, err)
-			continue
-		}
-		text, err := os.ReadFile(found[0])
-		if err != nil {
-			t.Fatal(err)
-		}
-		texts.WriteString("== " + dependency + "\n\n" + strings.TrimSpace(strings.ReplaceAll(string(text), "\r\n",
-			"\n")) + "\n\n")
-	}
-	if err := os.WriteFile(licence, []byte(strings.TrimSuffix(texts.String(), "\n")), 0o644); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// vendorEntry is the expression that a bundled package exports. A slash tells a package from the
-// built-in module of its name.
-func vendorEntry(name string) string {
-	switch name {
-	case "buffer", "events", "string_decoder":
-		return "require(" + quote(name+"/") + ")"
-	case "core-js-pure":
-		return `{URL: require("core-js-pure/stable/url"), URLSearchParams: require("core-js-pure/stable/url-search-params")}`
-	}
-	return "require(" + quote(name) + ")"
 }
 
 func buildPrelude(t *testing.T) []byte {

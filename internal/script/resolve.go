@@ -45,8 +45,7 @@ func builtins(name string) bool {
 	switch name {
 	case "assert", "assert/strict", "async_hooks", "buffer", "child_process", "console", "constants", "crypto",
 		"diagnostics_channel", "events", "fs", "fs/promises", "module", "os", "path", "path/posix", "path/win32",
-		"perf_hooks", "process", "querystring", "stream",
-		"stream/promises", "string_decoder", "timers", "timers/promises", "tty", "url", "util", "util/types":
+		"perf_hooks", "process", "querystring", "string_decoder", "timers", "timers/promises", "tty", "url", "util", "util/types":
 		return true
 	}
 	return false
@@ -57,7 +56,7 @@ func absentBuiltins(name string) bool {
 	switch name {
 	case "cluster", "dgram", "dns", "dns/promises", "domain", "http", "http2", "https",
 		"inspector", "inspector/promises", "net", "punycode", "readline", "readline/promises", "repl", "sea", "sqlite",
-		"stream/consumers", "stream/web", "sys", "test", "test/reporters", "tls", "trace_events", "v8", "vm", "wasi",
+		"stream", "stream/consumers", "stream/promises", "stream/web", "sys", "test", "test/reporters", "tls", "trace_events", "v8", "vm", "wasi",
 		"worker_threads", "zlib":
 		return true
 	}
@@ -121,7 +120,7 @@ func (r *resolver) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 	}
 	return api.OnResolveResult{Errors: []api.Message{{
 		Text: fmt.Sprintf("the module %q is not available to suites", a.Path),
-		Detail: "suites have node:assert, path, url, util, os, fs, child_process, events, buffer, stream, crypto, " +
+		Detail: "suites have node:assert, path, url, util, os, fs, child_process, events, buffer, crypto, " +
 			"timers, process, perf_hooks, async_hooks and module",
 	}}}, nil
 }

@@ -28,8 +28,7 @@ type result struct {
 // differs lists the assertions whose errors are not those of Node to the letter, and why.
 func differs() map[string]string {
 	return map[string]string{
-		`assert.deepStrictEqual(new Error("a"), { message: "a" })`:                             "the message shows the stack of the error, and the frames are ours",
-		`assert.deepStrictEqual(new Uint8Array([1, 2]).buffer, new Uint8Array([1, 3]).buffer)`: "node-inspect-extracted writes byteLength without brackets",
+		`assert.deepStrictEqual(new Error("a"), { message: "a" })`: "the message shows the stack of the error, and the frames are ours",
 	}
 }
 

@@ -1,5 +1,5 @@
 // node:module, as far as packages use it.
-const names = ["assert", "assert/strict", "async_hooks", "buffer", "child_process", "console", "constants", "crypto", "diagnostics_channel", "events", "fs", "fs/promises", "module", "os", "path", "path/posix", "path/win32", "perf_hooks", "process", "querystring", "stream", "stream/promises", "string_decoder", "timers", "timers/promises", "tty", "url", "util", "util/types"];
+const names = ["assert", "assert/strict", "async_hooks", "buffer", "child_process", "console", "constants", "crypto", "diagnostics_channel", "events", "fs", "fs/promises", "module", "os", "path", "path/posix", "path/win32", "perf_hooks", "process", "querystring", "string_decoder", "timers", "timers/promises", "tty", "url", "util", "util/types"];
 
 function createRequire(file: unknown) {
   const path = __plumb.require("url");

@@ -1,18 +1,11 @@
-// node:util. inspect and format are Node's own code, extracted; the rest is Plumb's.
+// node:util, written from Node's documentation.
 
-import { format, formatWithOptions, inspect, stripVTControlCharacters } from "node-inspect-extracted";
+import { invalidType } from "../internal/errors";
+import { format, formatWithOptions, inspect, stripVTControlCharacters } from "./inspect";
 import { deepEqual } from "./compare";
 import types from "./types";
 
 type Fn = (...args: any[]) => any;
-
-function invalidType(name: string, expected: string, v: unknown): TypeError {
-	const got = v === null || v === undefined ? String(v)
-		: typeof v === "object" ? `an instance of ${v.constructor?.name ?? "Object"}` : `type ${typeof v} (${inspect(v)})`;
-	return Object.assign(new TypeError(`The "${name}" argument must be ${expected}. Received ${got}`), {
-		code: "ERR_INVALID_ARG_TYPE",
-	});
-}
 
 const custom: unique symbol = Symbol.for("nodejs.util.promisify.custom") as any;
 

@@ -1,2 +1,0 @@
-import stream from "node:stream";
-export default (stream as any).promises;
