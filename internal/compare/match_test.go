@@ -269,7 +269,7 @@ func TestHistory(t *testing.T) {
 		for _, x := range runs {
 			sides = append(sides, x.side(t))
 		}
-		notes, err := SetBaseline(dir, "main", sides)
+		notes, err := SetBaseline(t.Context(), dir, "main", sides)
 		if err != nil || strings.Join(notes, "; ") != want {
 			t.Fatalf("%q, %v; want %q", notes, err, want)
 		}
@@ -313,7 +313,7 @@ func TestHistory(t *testing.T) {
 	other := run(5, 1)
 	other.info.Runners[0].Agent.Model = "gpt-6"
 	set("the baseline starts over: model openai:gpt-5 → openai:gpt-6 on runner r", other)
-	if _, err := SetBaseline(dir, "main", []*Side{run(1, 1).side(t), other.side(t)}); AsRefused(err) == nil {
+	if _, err := SetBaseline(t.Context(), dir, "main", []*Side{run(1, 1).side(t), other.side(t)}); AsRefused(err) == nil {
 		t.Errorf("runs that differ: %v", err)
 	}
 	all, err := Baselines(dir)
@@ -331,7 +331,7 @@ func TestBaselineOfOneRun(t *testing.T) {
 	x.cases[1].ExpectedFail = true
 	x.outcome = func(c, r, _ int) byte { return "pfe"[(c+r)%3] }
 	want := x.side(t)
-	if _, err := SetBaseline(dir, "main", []*Side{want}); err != nil {
+	if _, err := SetBaseline(t.Context(), dir, "main", []*Side{want}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Open("main", OpenOptions{Baselines: dir})

@@ -163,5 +163,6 @@ func (j *Job) writeResults(dir *run.Dir, results *report.Results, state *plumb.R
 	if err != nil || j.Spec.Output == "" {
 		return err
 	}
-	return report.AppendBlock(j.Spec.Output, state, index.Sessions)
+	// After an interruption, too.
+	return report.AppendBlock(context.Background(), j.Spec.Output, state, index.Sessions)
 }
