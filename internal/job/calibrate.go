@@ -60,10 +60,11 @@ func (p *Project) Calibrate(
 	if err != nil {
 		return nil, err
 	}
-	items, err := calibrate.Parse(path, data)
+	items, warnings, err := calibrate.Parse(path, data)
 	if err != nil {
 		return nil, err
 	}
+	p.Warn(warnings)
 	c, votes, err := p.judge(s.Judge, s.JudgeVotes)
 	switch {
 	case err != nil:
