@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestDuplicates: of several cases with one hash, those with the same id are paired first.
+// TestDuplicates: of several cases with one hash, those with the same id are paired first, and one of
+// the pairs counts.
 func TestDuplicates(t *testing.T) {
 	t.Parallel()
 	twins := func(id string, order ...int) *Side {
@@ -67,8 +69,11 @@ func TestDuplicates(t *testing.T) {
 		return x.side(t)
 	}
 	m := match(t, twins("a", 0, 1, 2), twins("b", 2, 0), MatchOptions{})
-	if got := names(m); got != "c0=c0 c2=c2" || !reflect.DeepEqual(m.OnlyBase, []string{"c1"}) {
-		t.Errorf("%s, only in the baseline %v", got, m.OnlyBase)
+	const warning = "1 case is a copy with the same prompt and checks, and a case counts once: c2 of c0 (--repeat measures " +
+		"a case again)"
+	if got := names(m); got != "c0=c0" || !reflect.DeepEqual(m.OnlyBase, []string{"c1"}) ||
+		!slices.Contains(m.Warnings, warning) {
+		t.Errorf("%s, only in the baseline %v, warnings %q", got, m.OnlyBase, m.Warnings)
 	}
 	renamed := newRecorded("b", "r")
 	renamed.cases[0].ID = "new"
