@@ -74,7 +74,7 @@ func TestUpdatesOfKilledProcesses(t *testing.T) {
 				return
 			}
 			if i%2 == 0 {
-				time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond) //nolint:forbidigo // a random moment
+				time.Sleep(time.Duration(rand.IntN(100)) * time.Millisecond)
 				_ = cmd.Process.Kill()
 			}
 			if err := cmd.Wait(); i%2 == 1 && err != nil {
@@ -91,7 +91,7 @@ func TestUpdatesOfKilledProcesses(t *testing.T) {
 		t.Fatalf("the file ends with %q, %v", data[max(0, len(data)-20):], err)
 	}
 	there := map[string]bool{}
-	for _, line := range strings.Fields(string(data)) {
+	for line := range strings.FieldsSeq(string(data)) {
 		there[line] = true
 	}
 	if len(written) < 4*20 {

@@ -64,6 +64,9 @@ func (p *Project) Calibrate(
 	if err != nil {
 		return nil, err
 	}
+	for i := range warnings {
+		warnings[i].Pos.File = p.env.Shown(path)
+	}
 	p.Warn(warnings)
 	c, votes, err := p.judge(s.Judge, s.JudgeVotes)
 	switch {

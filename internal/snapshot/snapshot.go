@@ -483,7 +483,7 @@ func (b *Baselines) save(path string) error {
 	for key, all := range b.measured {
 		for i := range all {
 			was, known := entries[key]
-			if known && all[i].first && !(b.o.Auto && b.alike(&was, &all[i])) {
+			if known && all[i].first && (!b.o.Auto || !b.alike(&was, &all[i])) {
 				break // another run made the baseline meanwhile, and nobody asked to replace it
 			}
 			entries[key] = b.entry(&all[i], was)

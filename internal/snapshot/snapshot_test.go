@@ -409,13 +409,10 @@ func FuzzRead(f *testing.F) {
 func TestF28RunsAtTheSameTimeKeepSamples(t *testing.T) {
 	t.Parallel()
 	decide := func(string, [][]float64) snapshot.Test { return nil }
+	dir, files := t.TempDir(), 0
 	rapid.Check(t, func(t *rapid.T) {
-		dir, err := os.MkdirTemp("", "plumb-snapshot-test-*")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer os.RemoveAll(dir)
-		path := filepath.Join(dir, snapshot.FileName)
+		files++
+		path := filepath.Join(dir, fmt.Sprint(files, ".json"))
 		var open []*snapshot.Baselines
 		want := map[string]int{}
 		for i := range rapid.IntRange(1, 12).Draw(t, "steps") {
