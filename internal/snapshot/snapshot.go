@@ -280,6 +280,17 @@ func (b *Baselines) Verify(
 	return check, plumb.Failuref(plumb.OriginSnapshot, "%s", text)
 }
 
+// Recover adds the sessions of an execution that an earlier process of the run finished, and did not
+// save, if Verify would have made a baseline of them.
+func (b *Baselines) Recover(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) {
+	b.mu.Lock()
+	_, known := b.entries[c.ID+"::"+r.ID]
+	b.mu.Unlock()
+	if !known || b.o.Update || b.o.Reset {
+		_, _ = b.Verify(c, r, sessions) // the earlier process has reported what it says
+	}
+}
+
 // advice says how to accept a measurement that was too large.
 func (b *Baselines) advice() string {
 	if b.o.Auto {
