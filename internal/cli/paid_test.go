@@ -18,10 +18,10 @@ import (
 // it, or resumes its run if it makes one (another plumb run is another measurement). In the end the provider got the requests of an undisturbed execution, and at
 // most those in flight at a kill in addition. A further repetition asks nothing.
 func TestKilledCommandsPayOnce(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it is long, and made whole elsewhere")
 	}
-	t.Parallel()
 	const parallel = 3
 	judged := suiteOf(12, `{"type":"llm_judge","judge_prompt":"Is it right?"}`)
 	plain := suiteOf(12, `{"type":"contains"}`)
@@ -59,7 +59,7 @@ func TestKilledCommandsPayOnce(t *testing.T) {
 		"run --until-decided": {
 			suite: plain, before: [][]string{with(run, "--repeat", "2")},
 			args: []string{
-				"run", "suite.jsonl", "--model", "gpt-5-mini", "--until-decided", "--against", "last", "--vary", "model", "--repeat", "4",
+				"run", "suite.jsonl", "--model", "gpt-5-mini", "--until-decided", "--against", "FIRST", "--vary", "model", "--repeat", "4",
 			},
 			again: resume, drawn: true,
 		},

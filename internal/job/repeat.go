@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -98,9 +99,19 @@ type Confirmed struct {
 
 // Confirm returns the fresh repetitions of some cases of a run, by case. It uses those of earlier
 // confirmations of the run, finishes the ones that were interrupted, and asks the runner only for what
-// is missing. It does not use Change.
+// is missing. It does not use Change. Only one process at a time confirms cases of a run.
 func (p *Project) Confirm(
 	ctx context.Context, side *compare.Side, o ConfirmOptions,
+) (found map[string]Confirmed, err error) {
+	err = doc.Update(ctx, filepath.Join(p.Root, "confirm-"+side.ID), func(string) error {
+		found, err = p.confirm(ctx, side, &o)
+		return err
+	})
+	return found, err
+}
+
+func (p *Project) confirm(
+	ctx context.Context, side *compare.Side, o *ConfirmOptions,
 ) (map[string]Confirmed, error) {
 	id := side.ID + "#" + o.Runner
 	earlier, err := p.confirmationsOf(id, o.Repetitions)
@@ -115,7 +126,7 @@ func (p *Project) Confirm(
 		switch {
 		case !c.done:
 			p.printf("continuing the confirmation %s", p.env.Shown(c.path))
-			if err := p.continueConfirmation(ctx, side, c.path, &o); err != nil {
+			if err := p.continueConfirmation(ctx, side, c.path, o); err != nil {
 				return nil, err
 			}
 		case !o.Again:
