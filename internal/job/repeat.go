@@ -2,9 +2,7 @@ package job
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
@@ -195,10 +193,13 @@ func (p *Project) confirmationsOf(id string, repetitions int) ([]confirmation, e
 		}
 		c := confirmation{path: path, cases: s.Filter.IDs}
 		state, err := run.Fold(path)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if run.NotStarted(err) {
+			continue // it has nothing
+		}
+		if err != nil {
 			return nil, fmt.Errorf("read a confirmation of %s: %w", id, err)
 		}
-		c.done = err == nil && state.End != nil && state.Totals.Finished == state.Totals.Planned &&
+		c.done = state.End != nil && state.Totals.Finished == state.Totals.Planned &&
 			state.Totals.Planned > 0 && state.Totals.Errored == 0
 		all = append(all, c)
 	}

@@ -167,7 +167,7 @@ func unsaved(path string) (map[[2]string]bool, error) {
 		}
 		return nil
 	})
-	if err != nil {
+	if err != nil && !run.NotStarted(err) {
 		return nil, fmt.Errorf("read the run: %w", err)
 	}
 	return found, nil
@@ -210,6 +210,9 @@ func keepSamples(path string, s *Spec) error {
 		return nil
 	}
 	earlier, err := run.Fold(path)
+	if run.NotStarted(err) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("read the run: %w", err)
 	}
