@@ -90,7 +90,7 @@ var homes = map[string][]string{
 	"charm.land":                             {"internal/report"},
 	"github.com/charmbracelet":               {"internal/report"},
 	"gonum.org/v1/gonum":                     {"internal/analyze"},
-	"github.com/gofrs/flock":                 {"internal/run", "internal/report", "internal/snapshot"},
+	"github.com/gofrs/flock":                 {"internal/doc", "internal/run"},
 	"github.com/aymanbagabas/go-udiff":       {"internal/report", "internal/run"},
 	"modernc.org/quickjs":                    {"internal/script"},
 	"modernc.org/libquickjs":                 {"internal/script"},

@@ -97,16 +97,22 @@ func (c *Calibration) covers(id *Identity) bool {
 		sameHash(c.Identity.Config, id.Config)
 }
 
-// groupsOf returns the decisions of the judges of a run by runner, question, model and votes.
+// groupsOf returns the decisions of the judges of a run by runner, question, model and votes. Those
+// about copies of a case are of one execution, because they are not independent.
 func groupsOf(run *plumb.Run) []*judged {
 	type key struct {
 		runner, votes   int
 		question, model string
 	}
+	type place struct {
+		g  *judged
+		at int
+	}
+	copies := analyze.Copies(len(run.Cases), func(i int) string { return run.Cases[i].Hash })
+	executions := map[place]int{}
 	index := map[key]*judged{}
 	var groups []*judged
 	for i := range run.Executions {
-		var last *judged
 		for _, d := range run.Executions[i].Judged {
 			runner := i % len(run.Info.Runners)
 			k := key{runner, d.Votes, d.Question, d.Model}
@@ -117,12 +123,17 @@ func groupsOf(run *plumb.Run) []*judged {
 				index[k] = g
 				groups = append(groups, g)
 			}
-			caseID, _ := run.At(i)
-			if n := len(g.executions); last != g && (n == 0 || g.executions[n-1].caseID != caseID) {
-				g.executions = append(g.executions, execution{caseID: caseID})
+			at := i / len(run.Info.Runners)
+			if first, copied := copies[at]; copied {
+				at = first
 			}
-			last = g
-			x := &g.executions[len(g.executions)-1]
+			n, known := executions[place{g, at}]
+			if !known {
+				n = len(g.executions)
+				executions[place{g, at}] = n
+				g.executions = append(g.executions, execution{caseID: run.Cases[at].ID})
+			}
+			x := &g.executions[n]
 			x.decisions = append(x.decisions, d)
 		}
 	}

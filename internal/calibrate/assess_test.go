@@ -77,6 +77,28 @@ func TestCorrectedRate(t *testing.T) {
 	}
 }
 
+// F18: copies of a case do not make the corrected rate more certain.
+func TestF18CorrectedRateOfCopies(t *testing.T) {
+	t.Parallel()
+	run := judgedRun(t, strings.Split(strings.Repeat("Y ", 9)+strings.Repeat("N ", 3), " ")[:12]...)
+	once := calibrate.Assess(run, []*calibrate.Calibration{stored(t)}).Calibrated[0]
+	for i := range run.Cases {
+		run.Cases[i].Hash = fmt.Sprint("sha256:", i)
+	}
+	copied := judgedRun(t, strings.Split(strings.Repeat(strings.Repeat("Y ", 9)+strings.Repeat("N ", 3), 4), " ")[:48]...)
+	for i := range copied.Cases {
+		copied.Cases[i].Hash = fmt.Sprint("sha256:", i%12)
+	}
+	more := calibrate.Assess(copied, []*calibrate.Calibration{stored(t)}).Calibrated[0]
+	for name, f := range map[string][2]*calibrate.Figure{
+		"rate": {&once.Rate, &more.Rate}, "corrected": {once.Corrected, more.Corrected},
+	} {
+		if *f[1].Low > *f[0].Low || *f[1].High < *f[0].High {
+			t.Errorf("%s: [%v, %v] with copies, [%v, %v] without", name, *f[1].Low, *f[1].High, *f[0].Low, *f[0].High)
+		}
+	}
+}
+
 // A calibration of another configuration, model version, question or number of votes does not
 // count.
 func TestIdentity(t *testing.T) {

@@ -12,6 +12,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/internal/calibrate"
@@ -45,7 +48,7 @@ func (j *judge) Run(_ context.Context, req plumb.Request) (*plumb.SessionReport,
 
 func ask(t *testing.T, gold string, j *judge, votes int) ([]*calibrate.Calibration, []calibrate.Answer) {
 	t.Helper()
-	items, err := calibrate.Parse("gold.jsonl", []byte(gold))
+	items, _, err := calibrate.Parse("gold.jsonl", []byte(gold))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -270,12 +273,76 @@ func TestStore(t *testing.T) {
 	}
 }
 
+// F18: copies of items, in any order, also with other white space around their texts or with another
+// case, change no figure of a calibration.
+func TestF18CopiesAreOneItem(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		lines := strings.Split(strings.TrimSpace(
+			gold("pass", "YES", rapid.IntRange(1, 30).Draw(rt, "a"))+gold("pass", "NO", rapid.IntRange(0, 9).Draw(rt, "b"))+
+				gold("fail", "YES", rapid.IntRange(0, 9).Draw(rt, "c"))+gold("fail", "NO", rapid.IntRange(1, 30).Draw(rt, "d")),
+		), "\n")
+		want, _ := ask(t, strings.Join(lines, "\n"), &judge{decide: says}, 1)
+		all := slices.Clone(lines)
+		for i, line := range lines {
+			for range rapid.IntRange(0, 3).Draw(rt, "copies") {
+				line := line
+				switch rapid.IntRange(0, 2).Draw(rt, "how") {
+				case 1:
+					line = strings.Replace(line, `"input":"t"`, `"input":" t\r\n"`, 1)
+				case 2:
+					line = strings.Replace(line, `{`, fmt.Sprintf(`{"case":"c%d",`, i), 1)
+				}
+				all = append(all, line)
+			}
+		}
+		rest := rapid.Permutation(all[len(lines):]).Draw(rt, "order")
+		text := strings.Join(append(slices.Clone(lines), rest...), "\n")
+		_, warnings, err := calibrate.Parse("gold.jsonl", []byte(text))
+		if err != nil || (len(rest) > 0) != (len(warnings) == 1) {
+			rt.Fatalf("%v, %v", warnings, err)
+		}
+		got, _ := ask(t, text, &judge{decide: says}, 1)
+		if diff := cmp.Diff(want, got); diff != "" {
+			rt.Fatalf("copies change the calibration (-without +with):\n%s", diff)
+		}
+	})
+}
+
+func TestF18CopiesAreNamed(t *testing.T) {
+	t.Parallel()
+	line := func(label, more string) string {
+		return fmt.Sprintf(`{"input":"t","output":"o","judge_prompt":"Is it?","label":%q%s}`+"\n", label, more)
+	}
+	for text, want := range map[string]string{
+		strings.Repeat(line("pass", ""), 25) + strings.ReplaceAll(strings.Repeat(line("fail", ""), 2), `"o"`, `"p"`): "" +
+			"gold.jsonl: warning: 25 of 27 items are copies, and an item counts once: lines 2-25 of line 1; 27 of line 26",
+		line("pass", "") + line("fail", ""): "gold.jsonl:2:1: label: fail, but the same item has the label pass in line 1",
+		line("pass", `,"labels":{"ann":"pass"}`) + line("pass", `,"labels":{"ann":"fail"}`): "" +
+			"gold.jsonl:2:1: labels.ann: the same item has another label of ann in line 1",
+		line("pass", `,"labels":{"ann":"pass"}`) + line("pass", `,"labels":{"bob":"fail"}`): "" +
+			"gold.jsonl: warning: 1 of 2 items are copies, and an item counts once: lines 2 of line 1",
+	} {
+		items, warnings, err := calibrate.Parse("gold.jsonl", []byte(text))
+		got := warnings.Error()
+		if err != nil {
+			got = err.Error()
+		}
+		if !strings.Contains(got, want) {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		if strings.Contains(text, "bob") && len(items[0].Raters) != 2 {
+			t.Errorf("raters %v", items[0].Raters)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add(gold("pass", "YES", 2))
 	f.Add(`{"messages":[{"role":"user","content":"a"}],"output":"b","output_b":"c","judge_prompt":"d","label":0.5,"labels":{"x":1}}`)
 	f.Add(`{"label":{}}` + "\n[]\n" + `{"messages":[1],"labels":[],"label":1e999}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		items, err := calibrate.Parse("gold.jsonl", []byte(text))
+		items, _, err := calibrate.Parse("gold.jsonl", []byte(text))
 		if (err == nil) == (len(items) == 0) {
 			t.Errorf("%d items, %v", len(items), err)
 		}

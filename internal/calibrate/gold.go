@@ -6,6 +6,7 @@ package calibrate
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,11 +57,11 @@ func goldKeys() []string {
 	return []string{"input", "messages", "output", "output_b", "judge_prompt", "label", "labels", "case"}
 }
 
-// Parse reads the items of a gold file. file is the name for problems.
-func Parse(file string, data []byte) ([]Item, error) {
+// Parse reads the items of a gold file. file is the name for problems. Lines that show the same to the
+// judge are one item; warnings say which ones. They are an error if their labels differ.
+func Parse(file string, data []byte) (items []Item, warnings doc.Problems, err error) {
 	r := &goldReader{file: file}
 	p := &doc.JSON{File: file, Values: 1 << 16, What: "an item"}
-	var items []Item
 	line := 0
 	for text := range bytes.Lines(data) {
 		line++
@@ -74,10 +75,10 @@ func Parse(file string, data []byte) ([]Item, error) {
 		}
 	}
 	if err := r.problems.Err(); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if len(items) == 0 {
-		return nil, plumb.WithHint(fmt.Errorf("%s has no items", file),
+		return nil, nil, plumb.WithHint(fmt.Errorf("%s has no items", file),
 			`one item a line: {"input": …, "output": …, "judge_prompt": …, "label": "pass"}`)
 	}
 	for _, i := range items {
@@ -86,10 +87,122 @@ func Parse(file string, data []byte) ([]Item, error) {
 				Pos: i.Place, Message: "label: some labels are words and others numbers",
 				Hint: "use pass and fail, or numbers from 0 to 1, in the whole file",
 			})
-			return nil, r.problems.Err()
+			return nil, nil, r.problems.Err()
 		}
 	}
-	return items, nil
+	items = r.distinct(items)
+	if err := r.problems.Err(); err != nil {
+		return nil, nil, err
+	}
+	return items, r.problems, nil
+}
+
+// distinct returns the items without copies, which count once: the answers of a judge to equal
+// requests say nothing more about it. Copies with other raters add their labels to the item.
+func (r *goldReader) distinct(items []Item) []Item {
+	type look struct {
+		question, task, output, other string
+		label                         float64 // -1 if the label does not matter
+	}
+	var kept []Item
+	at := map[look]int{}
+	copies := map[int][]int{} // the lines of the copies, by index of the item
+	count := 0
+	for _, i := range items {
+		exact := look{i.Question, i.Task, i.Output, i.Other, -1}
+		// White space around a text is no difference between two items with the same label.
+		near := look{shown(i.Question), shown(i.Task), shown(i.Output), shown(i.Other), i.Label}
+		k, known := at[exact]
+		if !known {
+			k, known = at[near]
+		}
+		if !known {
+			k = len(kept)
+			kept = append(kept, i)
+		}
+		at[exact], at[near] = k, k
+		if known {
+			r.merge(&kept[k], &i)
+			copies[k] = append(copies[k], i.Place.Line)
+			count++
+		}
+	}
+	if count == 0 {
+		return kept
+	}
+	const most = 5
+	var lines []string
+	for _, k := range sortedKeys(copies) {
+		lines = append(lines, fmt.Sprintf("%s of line %d", ranges(copies[k]), kept[k].Place.Line))
+	}
+	if more := len(lines) - most; more > 0 {
+		lines = append(lines[:most], fmt.Sprintf("and copies of %d more", more))
+	}
+	r.problems = append(r.problems, doc.Problem{
+		Pos: plumb.Position{File: r.file}, Warning: true,
+		Message: fmt.Sprintf("%d of %d items are copies, and an item counts once: lines %s", count, len(items),
+			strings.Join(lines, "; ")),
+	})
+	return kept
+}
+
+// merge adds a copy to an item.
+func (r *goldReader) merge(item, dup *Item) {
+	if item.Label != dup.Label {
+		r.problems = append(r.problems, doc.Problem{
+			Pos: dup.Place,
+			Message: fmt.Sprintf("label: %s, but the same item has the label %s in line %d", dup.labelText(), item.labelText(),
+				item.Place.Line),
+			Hint: "keep one of the two lines; the labels of several people go into labels, in one line",
+		})
+	}
+	raters := maps.Clone(item.Raters)
+	for rater, label := range dup.Raters {
+		if was, rated := raters[rater]; rated && was != label {
+			r.problems = append(r.problems, doc.Problem{
+				Pos: dup.Place, Message: fmt.Sprintf("labels.%s: the same item has another label of %[1]s in line %d", rater,
+					item.Place.Line),
+			})
+		}
+		if raters == nil {
+			raters = map[string]float64{}
+		}
+		raters[rater] = label
+	}
+	item.Raters = raters
+}
+
+// ranges lists line numbers, such as "2-25, 30".
+func ranges(lines []int) string {
+	var all []string
+	for i := 0; i < len(lines); {
+		end := i
+		for end+1 < len(lines) && lines[end+1] == lines[end]+1 {
+			end++
+		}
+		if text := strconv.Itoa(lines[i]); end > i {
+			all = append(all, text+"-"+strconv.Itoa(lines[end]))
+		} else {
+			all = append(all, text)
+		}
+		i = end + 1
+	}
+	return strings.Join(all, ", ")
+}
+
+// shown is a text without what does not change its meaning for a judge: white space around it, and the
+// kind of line ends.
+func shown(text string) string { return strings.TrimSpace(strings.ReplaceAll(text, "\r\n", "\n")) }
+
+func (i *Item) labelText() string {
+	switch {
+	case i.number:
+		return strconv.FormatFloat(i.Label, 'g', -1, 64)
+	case i.Label >= passing:
+		return "pass"
+	default:
+		return "fail"
+	}
 }
 
 // goldReader collects the problems of a gold file.

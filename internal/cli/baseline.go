@@ -72,7 +72,7 @@ func (c *baselineCmd) set(ctx context.Context, name string, refs []string) error
 			return err
 		}
 	}
-	notes, err := compare.SetBaseline(p.Baselines(), name, runs)
+	notes, err := compare.SetBaseline(ctx, p.Baselines(), name, runs)
 	if err != nil {
 		return err
 	}

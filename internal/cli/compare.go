@@ -23,7 +23,7 @@ type compareCmd struct {
 	projectFlags
 	baseline, cluster, unproven string
 	alpha, minCoverage          float64
-	confirm, trust              bool
+	confirm, again, trust       bool
 	vary, renamed, prompts      words
 	margins, gates, reports     []string
 }
@@ -70,6 +70,8 @@ runs cannot be compared. With --gate, the gates decide: 1 if one is violated, 3 
 	f.BoolVar(&c.confirm, "confirm", false,
 		fmt.Sprintf("repeat cases that look broken %d times, to decide whether they are; this asks the models",
 			compare.FreshRepetitions))
+	f.BoolVar(&c.again, "confirm-again", false,
+		"as --confirm, and repeat cases that were confirmed before once more, which adds to the earlier repetitions")
 	f.BoolVar(&c.trust, "trust", false, trustHelp)
 	c.register(f)
 	return cmd
@@ -101,8 +103,8 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	o.Flags, o.Compare = p.Flags, c.again(baseRef, candRef, p.Flags)
-	if c.confirm {
+	o.Flags, o.Compare = p.Flags, c.command(baseRef, candRef, p.Flags)
+	if c.confirm || c.again {
 		if o.Confirmed, err = c.fresh(ctx, m, compare.Analyze(m, o)); err != nil {
 			return err
 		}
@@ -197,8 +199,8 @@ func (c *compareCmd) options() (o compare.Options, m compare.MatchOptions, repor
 	return o, m, reports, err
 }
 
-// again returns the command of this comparison, without its flags for output.
-func (c *compareCmd) again(base, cand, flags string) string {
+// command returns the command of this comparison, without its flags for output.
+func (c *compareCmd) command(base, cand, flags string) string {
 	words := []string{"plumb compare", report.ShellWord(base)}
 	if cand != base || len(c.prompts) == 0 {
 		words = append(words, report.ShellWord(cand))
@@ -251,43 +253,49 @@ func (c *compareCmd) fresh(
 		s := &result.Cases.Suspect[i]
 		key := compare.CaseKey{Case: s.Case, Runner: s.Runner}
 		if n, ok := cand[key]; ok {
-			fresh[key] = compare.Fresh{Candidate: n, Baseline: base[compare.CaseKey{
+			was := base[compare.CaseKey{
 				Case: cmp.Or(s.BaselineCase, s.Case), Runner: cmp.Or(s.BaselineRunner, s.Runner),
-			}]}
+			}]
+			fresh[key] = compare.Fresh{
+				Candidate: n.Count, Baseline: was.Count, Confirmations: max(n.Confirmations, was.Confirmations),
+			}
 		}
 	}
 	return fresh, nil
 }
 
-// freshCounts repeats cases of one side, by runner, and counts the results.
+// freshCounts returns the fresh repetitions of cases of one side, by runner.
 func (c *compareCmd) freshCounts(
 	ctx context.Context, p *job.Project, side *compare.Side, cases map[string][]string,
-) (map[compare.CaseKey]compare.Count, error) {
-	counts := map[compare.CaseKey]compare.Count{}
+) (map[compare.CaseKey]job.Confirmed, error) {
+	counts := map[compare.CaseKey]job.Confirmed{}
 	for _, runner := range slices.Sorted(maps.Keys(cases)) {
-		j, err := c.adoptJob(job.Fresh(ctx, p, side.Path, job.FreshOptions{
-			Cases: cases[runner], Runner: runner, Repetitions: compare.FreshRepetitions,
-			Trust: job.Trust{Given: c.trust, Command: "compare"},
-		}))
+		found, err := p.Confirm(ctx, side, job.ConfirmOptions{
+			FreshOptions: job.FreshOptions{
+				Cases: cases[runner], Runner: runner, Repetitions: compare.FreshRepetitions,
+				Trust: job.Trust{Given: c.trust, Command: "compare"},
+			},
+			Again: c.again, Perform: func(j *job.Job) error { return c.performConfirmation(ctx, j) },
+		})
 		if err != nil {
 			return nil, err
 		}
-		w := interrupts{app: c.app, job: j}
-		made, err := j.Perform(ctx, job.Options{Watch: w.watch})
-		j.Close()
-		if err != nil {
-			return nil, err
-		}
-		if w.first != nil {
-			return nil, exit(w.code())
-		}
-		repeated, err := p.OpenSide(made.Dir)
-		if err != nil {
-			return nil, err
-		}
-		for _, id := range cases[runner] {
-			counts[compare.CaseKey{Case: id, Runner: runner}] = repeated.Count(id, runner)
+		for id, n := range found {
+			counts[compare.CaseKey{Case: id, Runner: runner}] = n
 		}
 	}
 	return counts, nil
+}
+
+func (c *compareCmd) performConfirmation(ctx context.Context, j *job.Job) error {
+	c.redact = j.Redactor()
+	w := interrupts{app: c.app, job: j}
+	if _, err := j.Perform(ctx, job.Options{Watch: w.watch}); err != nil {
+		return err
+	}
+	if w.first != nil {
+		fmt.Fprintln(c.Stderr, "interrupted; the same command continues the confirmation")
+		return exit(w.code())
+	}
+	return nil
 }

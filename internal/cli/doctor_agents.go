@@ -110,7 +110,7 @@ func (c *doctorCmd) runAgents(ctx context.Context, p *job.Project) error {
 	for i, f := range proofs {
 		kept[i] = job.Proof{Config: configs[i], Version: f.Version, Error: f.Error, OK: f.OK, Misreports: f.misreports}
 	}
-	if err := p.KeepDistrust(kept); err != nil {
+	if err := p.KeepDistrust(ctx, kept); err != nil {
 		return err
 	}
 	if c.json {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -99,6 +100,9 @@ func (c *planCmd) showDetection(pl *job.DetectPlan) error {
 		shortHash(pl.SuiteHash), pl.Detect)
 	fmt.Fprintf(c.Stdout, "  %s, with the same number of repetitions on both sides; found in %.0f %% of comparisons "+
 		"with a two-sided test at level %g\n", plural(pl.Cases, "case"), 100*pl.Power, pl.Alpha)
+	if pl.Copies != "" {
+		fmt.Fprintf(c.Stdout, "  %s\n", c.clean(pl.Copies))
+	}
 	known := true
 	for i := range pl.Runners {
 		r := &pl.Runners[i]
@@ -123,7 +127,7 @@ func (c *planCmd) showDetection(pl *job.DetectPlan) error {
 			return err
 		}
 		for _, v := range r.Variations {
-			fmt.Fprintf(c.Stdout, "  %s: %s.\n", pl.Detect, neededWords(v, pl.Cases))
+			fmt.Fprintf(c.Stdout, "  %s: %s.\n", pl.Detect, neededWords(v, cmp.Or(pl.Distinct, pl.Cases)))
 		}
 		if a := r.Allocation; a != nil {
 			fmt.Fprintf(c.Stdout, "  %s a side detect %s in place of %s if cases that vary more get more (repeat in the "+

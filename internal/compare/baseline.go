@@ -3,6 +3,7 @@ package compare
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -378,7 +379,7 @@ func (b *baselineSample) sample(repetition int32, expectedFail bool) analyze.Sam
 // the baseline if there is none. Of a case with another hash, and of a run that the baseline has
 // already, it replaces the repetitions. A run that was made with something else starts the baseline
 // over, but the given runs must agree with each other.
-func SetBaseline(dir, name string, runs []*Side) (notes []string, err error) {
+func SetBaseline(ctx context.Context, dir, name string, runs []*Side) (notes []string, err error) {
 	if err := validName(name); err != nil {
 		return nil, err
 	}
@@ -406,35 +407,31 @@ func SetBaseline(dir, name string, runs []*Side) (notes []string, err error) {
 				"keep each in a baseline of its own")
 		}
 	}
-	path := BaselinePath(dir, name)
-	f, err := readBaseline(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		f, err = nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if f != nil {
-		if found := differences(f.side(path), runs[0]); len(found) > 0 {
-			notes = append(notes, "the baseline starts over: "+found[0].String())
-			f = nil
+	err = doc.Update(ctx, BaselinePath(dir, name), func(path string) error {
+		f, err := readBaseline(path)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
 		}
-	}
-	if f == nil {
-		f = &baselineFile{}
-	}
-	var changed []string
-	for _, s := range runs {
-		changed = append(changed, f.add(s)...)
-	}
-	if note := restarted(changed); note != "" {
-		notes = append(notes, note)
-	}
-	f.Schema, f.Name = baselineSchema, name
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("make the directory of baselines: %w", err)
-	}
-	return notes, f.write(path)
+		if f != nil {
+			if found := differences(f.side(path), runs[0]); len(found) > 0 {
+				notes = append(notes, "the baseline starts over: "+found[0].String())
+				f = nil
+			}
+		}
+		if f == nil {
+			f = &baselineFile{}
+		}
+		var changed []string
+		for _, s := range runs {
+			changed = append(changed, f.add(s)...)
+		}
+		if note := restarted(changed); note != "" {
+			notes = append(notes, note)
+		}
+		f.Schema, f.Name = baselineSchema, name
+		return f.write(path)
+	})
+	return notes, err
 }
 
 // restarted says which cases start over.

@@ -25,7 +25,11 @@ type CaseKey struct{ Case, Runner string }
 
 // Fresh holds the fresh repetitions of a suspect case. Baseline is empty if the baseline was not
 // repeated.
-type Fresh struct{ Baseline, Candidate Count }
+type Fresh struct {
+	Baseline, Candidate Count
+	// Confirmations is the number of confirmations that made them.
+	Confirmations int
+}
 
 // NeedsBaseline reports whether a suspect case must be repeated on the baseline, too.
 func NeedsBaseline(c *CaseResult) bool { return c.Baseline.Measured < historyEnough }
@@ -228,7 +232,8 @@ func confirm(suspects []CaseResult, freshOf func(*CaseResult) Fresh) {
 		_, p, _ := analyze.Fisher(against.Passed, against.Measured-against.Passed,
 			fresh.Candidate.Passed, fresh.Candidate.Measured-fresh.Candidate.Passed)
 		c.Confirmation = &Confirmation{
-			Baseline: fresh.Baseline, Candidate: fresh.Candidate, History: history, P: Number(p), AdjustedP: missing(),
+			Baseline: fresh.Baseline, Candidate: fresh.Candidate, History: history, P: Number(p),
+			AdjustedP: missing(), Confirmations: fresh.Confirmations,
 		}
 		repeated, ps = append(repeated, c), append(ps, p)
 	}

@@ -604,6 +604,15 @@ func (a *analysis) group(b *builder, by, name, runner string) Group {
 
 // warn adds the warnings that follow from the figures.
 func (a *analysis) warn() {
+	times := 1
+	for _, f := range a.o.Confirmed {
+		times = max(times, f.Confirmations)
+	}
+	if times > 1 {
+		a.out.Warnings = append(a.out.Warnings, fmt.Sprintf("cases were confirmed %d times, and the repetitions of all "+
+			"confirmations count: each time is another chance, so the suspects are called broken by chance with a "+
+			"probability of up to %.2g in place of %.2g", times, float64(times)*a.o.Alpha/2, a.o.Alpha/2))
+	}
 	for i := range a.out.Runners {
 		r := &a.out.Runners[i]
 		of := ""

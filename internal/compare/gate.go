@@ -330,7 +330,12 @@ func (a *analysis) candidate(m Metric, runner int, conf float64) Effect {
 	var rates []float64
 	var names []string
 	passed, measured, repeated := 0, 0, false
+	seen := map[string]bool{} // hashes of measured cases, whose copies do not count
 	for c := range side.Cases {
+		hash := side.Cases[c].Hash
+		if seen[hash] {
+			continue
+		}
 		samples := side.At(c, r)
 		p := &Pair{EarlyStop: stopped[c], CandPlanned: side.Cases[c].Repeat, BasePlanned: side.Cases[c].Repeat, Cand: samples}
 		k, n := 0, 0
@@ -349,6 +354,7 @@ func (a *analysis) candidate(m Metric, runner int, conf float64) Effect {
 		if n == 0 {
 			continue
 		}
+		seen[hash] = hash != ""
 		if m == Errors || m == PassRate {
 			value = rate(k, n)
 		}

@@ -66,6 +66,7 @@ func Match(base, cand *Side, o MatchOptions) (*Matching, error) {
 		return nil, err
 	}
 	m.warn()
+	m.dropCopies()
 	if err := m.makePairs(); err != nil {
 		return nil, err
 	}

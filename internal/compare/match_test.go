@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -52,7 +53,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestDuplicates: of several cases with one hash, those with the same id are paired first.
+// TestDuplicates: of several cases with one hash, those with the same id are paired first, and one of
+// the pairs counts.
 func TestDuplicates(t *testing.T) {
 	t.Parallel()
 	twins := func(id string, order ...int) *Side {
@@ -67,8 +69,11 @@ func TestDuplicates(t *testing.T) {
 		return x.side(t)
 	}
 	m := match(t, twins("a", 0, 1, 2), twins("b", 2, 0), MatchOptions{})
-	if got := names(m); got != "c0=c0 c2=c2" || !reflect.DeepEqual(m.OnlyBase, []string{"c1"}) {
-		t.Errorf("%s, only in the baseline %v", got, m.OnlyBase)
+	const warning = "1 case is a copy with the same prompt and checks, and a case counts once: c2 of c0 (--repeat measures " +
+		"a case again)"
+	if got := names(m); got != "c0=c0" || !reflect.DeepEqual(m.OnlyBase, []string{"c1"}) ||
+		!slices.Contains(m.Warnings, warning) {
+		t.Errorf("%s, only in the baseline %v, warnings %q", got, m.OnlyBase, m.Warnings)
 	}
 	renamed := newRecorded("b", "r")
 	renamed.cases[0].ID = "new"
@@ -269,7 +274,7 @@ func TestHistory(t *testing.T) {
 		for _, x := range runs {
 			sides = append(sides, x.side(t))
 		}
-		notes, err := SetBaseline(dir, "main", sides)
+		notes, err := SetBaseline(t.Context(), dir, "main", sides)
 		if err != nil || strings.Join(notes, "; ") != want {
 			t.Fatalf("%q, %v; want %q", notes, err, want)
 		}
@@ -313,7 +318,7 @@ func TestHistory(t *testing.T) {
 	other := run(5, 1)
 	other.info.Runners[0].Agent.Model = "gpt-6"
 	set("the baseline starts over: model openai:gpt-5 → openai:gpt-6 on runner r", other)
-	if _, err := SetBaseline(dir, "main", []*Side{run(1, 1).side(t), other.side(t)}); AsRefused(err) == nil {
+	if _, err := SetBaseline(t.Context(), dir, "main", []*Side{run(1, 1).side(t), other.side(t)}); AsRefused(err) == nil {
 		t.Errorf("runs that differ: %v", err)
 	}
 	all, err := Baselines(dir)
@@ -331,7 +336,7 @@ func TestBaselineOfOneRun(t *testing.T) {
 	x.cases[1].ExpectedFail = true
 	x.outcome = func(c, r, _ int) byte { return "pfe"[(c+r)%3] }
 	want := x.side(t)
-	if _, err := SetBaseline(dir, "main", []*Side{want}); err != nil {
+	if _, err := SetBaseline(t.Context(), dir, "main", []*Side{want}); err != nil {
 		t.Fatal(err)
 	}
 	got, err := Open("main", OpenOptions{Baselines: dir})

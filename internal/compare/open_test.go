@@ -33,7 +33,7 @@ func TestOpenNames(t *testing.T) {
 			t.Errorf("%q: %v, want %s", ref, err, want)
 		}
 	}
-	if _, err := SetBaseline(o.Baselines, "main", []*Side{newRecorded("a", "r").side(t)}); err != nil {
+	if _, err := SetBaseline(t.Context(), o.Baselines, "main", []*Side{newRecorded("a", "r").side(t)}); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.MkdirAll(filepath.Join(o.Runs, "20260101-000000-aaaaaa"), 0o700); err != nil {

@@ -266,6 +266,9 @@ type Confirmation struct {
 	History   bool   `json:"history"`
 	P         Number `json:"p"`
 	AdjustedP Number `json:"adjustedP"`
+	// Confirmations is the number of confirmations whose repetitions are counted together. Each one after
+	// the first is another chance of a false result.
+	Confirmations int `json:"confirmations,omitempty"`
 }
 
 // SessionDifference is the first event at which two sessions of a case differ.

@@ -60,10 +60,14 @@ func (p *Project) Calibrate(
 	if err != nil {
 		return nil, err
 	}
-	items, err := calibrate.Parse(path, data)
+	items, warnings, err := calibrate.Parse(path, data)
 	if err != nil {
 		return nil, err
 	}
+	for i := range warnings {
+		warnings[i].Pos.File = p.env.Shown(path)
+	}
+	p.Warn(warnings)
 	c, votes, err := p.judge(s.Judge, s.JudgeVotes)
 	switch {
 	case err != nil:

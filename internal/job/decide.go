@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -99,6 +101,37 @@ func setMargin(q *compare.Question, text string) error {
 			"such as --margin 5pp")
 	}
 	return nil
+}
+
+// copies returns the indexes of the cases that are copies of others; see [analyze.Copies]. words say
+// which ones.
+func (j *Job) copies() (copies map[int]int, words string) {
+	cases := j.Suite.Cases
+	copies = analyze.Copies(len(cases), func(i int) string { return cases[i].Hash })
+	var names [][2]string
+	for _, i := range slices.Sorted(maps.Keys(copies)) {
+		names = append(names, [2]string{cases[i].ID, cases[copies[i]].ID})
+	}
+	return copies, compare.CopyWords(names)
+}
+
+// dropCopies leaves the copies of cases out of a run until a decision, which draws cases as if they
+// were independent of each other.
+func (j *Job) dropCopies() {
+	copies, words := j.copies()
+	if j.Spec.Decide == nil || len(copies) == 0 {
+		return
+	}
+	j.Note(plumb.Note{Level: "warning", Text: words})
+	var kept []plumb.Case
+	j.Spec.Filter = run.Filter{}
+	for i, c := range j.Suite.Cases {
+		if _, is := copies[i]; !is {
+			kept = append(kept, c)
+			j.Spec.Filter.IDs = append(j.Spec.Filter.IDs, c.ID)
+		}
+	}
+	j.Suite.Cases = kept
 }
 
 // readBaseline pairs the cases with those of the baseline, and records the results of the baseline.

@@ -79,6 +79,10 @@ type DetectPlan struct {
 	Suite     string `json:"suite"`
 	SuiteHash string `json:"suiteHash"`
 	Cases     int    `json:"cases"`
+	// Distinct is the number of cases without the copies of others, which add nothing to what a
+	// comparison finds; absent if it is Cases. Copies says which cases are copies.
+	Distinct int    `json:"distinctCases,omitempty"`
+	Copies   string `json:"copies,omitempty"`
 	// Detect is the difference that the user asked for.
 	Detect  Difference     `json:"detect"`
 	Alpha   float64        `json:"alpha"`
@@ -123,12 +127,13 @@ type CaseRepeats struct {
 // allocated is the mean number of repetitions that an allocation spends.
 const allocated = 5
 
-// allocate returns an allocation for the selected cases; nil if it has no advantage. The mean
+// allocate returns an allocation for the selected cases; nil if it has no advantage, or if some are
+// copies. The mean
 // variance counts as one more repetition of each case: one that passed 3 of 3 times can still vary.
 // A case without history has the mean variance.
 func (j *Job) allocate(h *history) *Allocation {
 	v, ok := h.variance()
-	if !ok || v.Steady {
+	if copies, _ := j.copies(); !ok || v.Steady || len(copies) > 0 {
 		return nil
 	}
 	variances, mean := make([]float64, len(j.Suite.Cases)), 0.0
@@ -196,6 +201,11 @@ func (j *Job) Detect(d Difference) (DetectPlan, error) {
 		Suite: estimate.Suite, SuiteHash: estimate.SuiteHash, Cases: estimate.Cases, Detect: d,
 		Alpha: analyze.Level, Power: analyze.Power, PricesDate: estimate.PricesDate,
 	}
+	distinct := pl.Cases
+	if copies, words := j.copies(); len(copies) > 0 {
+		distinct -= len(copies)
+		pl.Distinct, pl.Copies = distinct, words
+	}
 	for i, h := range j.histories() {
 		r := DetectRunner{Runner: estimate.Runners[i].Runner, UsageKnown: h.sessions > 0}
 		if d.Metric == MetricTokens {
@@ -216,11 +226,11 @@ func (j *Job) Detect(d Difference) (DetectPlan, error) {
 		}
 		for k := range r.Variations {
 			v := &r.Variations[k]
-			v.RepeatsNeeded = repeatsNeeded(d, pl.Cases, v.Variance)
+			v.RepeatsNeeded = repeatsNeeded(d, distinct, v.Variance)
 		}
 		use, lanes := h.session(&estimate.Runners[i]), max(1, estimate.Parallel)
 		for _, repeats := range []int{1, 2, 3, 5, 10} {
-			r.Rows = append(r.Rows, use.row(d, r.Variations, pl.Cases, repeats, lanes))
+			r.Rows = append(r.Rows, use.row(d, r.Variations, pl.Cases, distinct, repeats, lanes))
 		}
 		pl.Runners = append(pl.Runners, r)
 	}
@@ -261,8 +271,8 @@ func (h *history) session(estimate *PlanRunner) sessionUse {
 	return use
 }
 
-// row returns the row of a table for a number of repetitions.
-func (u sessionUse) row(d Difference, variations []Variation, cases, repeats, lanes int) DetectRow {
+// row returns the row of a table for a number of repetitions of cases, of which distinct are no copies.
+func (u sessionUse) row(d Difference, variations []Variation, cases, distinct, repeats, lanes int) DetectRow {
 	sessions := cases * repeats
 	row := DetectRow{
 		Repeats: repeats, Sessions: sessions, Tokens: int64(math.Round(u.tokens * float64(sessions))),
@@ -272,7 +282,7 @@ func (u sessionUse) row(d Difference, variations []Variation, cases, repeats, la
 		row.CostUSD = new(u.costUSD * float64(sessions))
 	}
 	for _, v := range variations {
-		design := analyze.RepeatedDesign{Cases: cases, Repeats: repeats, Within: v.Variance}
+		design := analyze.RepeatedDesign{Cases: distinct, Repeats: repeats, Within: v.Variance}
 		if d.Metric == MetricTokens {
 			row.Detectable = append(row.Detectable, new(math.Expm1(design.Detectable())))
 			row.CasesNeeded = append(row.CasesNeeded, design.CasesFor(math.Log1p(d.Value)))

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -77,36 +78,40 @@ func (p *Project) readDistrust() map[string]Distrusted {
 
 // KeepDistrust records in the user's cache the agents whose adapter misreports, and removes those
 // whose adapter works.
-func (p *Project) KeepDistrust(proofs []Proof) error {
-	known, changed := p.readDistrust(), false
-	for _, proof := range proofs {
-		key, ok := p.programState(proof.Config.Agent)
-		if !ok {
-			continue
-		}
-		_, was := known[key]
-		switch {
-		case proof.Misreports:
-			known[key] = Distrusted{
-				Agent: proof.Config.Agent.Type, Version: proof.Version, Error: proof.Error, At: p.env.Now().UTC(),
+func (p *Project) KeepDistrust(ctx context.Context, proofs []Proof) error {
+	change := func(known map[string]Distrusted) (changed bool) {
+		for _, proof := range proofs {
+			key, ok := p.programState(proof.Config.Agent)
+			if !ok {
+				continue
 			}
-			changed = true
-		case proof.OK && was:
-			delete(known, key)
-			changed = true
+			_, was := known[key]
+			switch {
+			case proof.Misreports:
+				known[key] = Distrusted{
+					Agent: proof.Config.Agent.Type, Version: proof.Version, Error: proof.Error, At: p.env.Now().UTC(),
+				}
+				changed = true
+			case proof.OK && was:
+				delete(known, key)
+				changed = true
+			}
 		}
+		return changed
 	}
 	file := p.distrustFile()
-	if !changed || file == "" {
+	if file == "" || !change(p.readDistrust()) {
 		return nil
 	}
-	data, err := json.MarshalIndent(known, "", "  ")
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(file), 0o700)
-	}
-	if err == nil {
-		err = run.WriteFile(file, data)
-	}
+	err := doc.Update(ctx, file, func(file string) error {
+		known := p.readDistrust()
+		change(known)
+		data, err := json.MarshalIndent(known, "", "  ")
+		if err != nil {
+			return err
+		}
+		return run.WriteFile(file, data)
+	})
 	if err != nil {
 		return fmt.Errorf("record the state of the agents: %w", err)
 	}

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,6 +24,10 @@ import (
 
 // ExplanationsFile is the artifact with the answers of an agent about its session.
 const ExplanationsFile = "explanations.json"
+
+// partialFile holds the answers until all questions are answered, so that an interrupted interview
+// continues with the next question.
+const partialFile = "explanations.partial.json"
 
 // Explanations is the content of that artifact. Its keys are documented.
 type Explanations struct {
@@ -198,37 +203,67 @@ func (v *Interview) Redactor() *redact.Redactor { return v.factory.redact }
 
 // Ask asks all questions in the resumed session, one after the other, and stores the answers beside
 // them. It calls asking before each question and answered after it. An answer may take at most
-// limit.
+// limit. Answers that an interrupted interview got are not asked for again.
 func (v *Interview) Ask(
 	ctx context.Context, limit time.Duration, asking func(i int, q run.Question), answered func(Answer),
 ) (*Explanations, error) {
 	out := Explanations{Explanation: v.Explanation, Questions: []Answer{}}
 	ref := plumb.SessionRef{SessionID: v.SessionID, Workspace: v.Cwd, ArtifactDir: v.dir}
+	earlier := v.earlier()
 	for i, q := range v.Questions {
 		asking(i, q)
-		limited, cancel := context.WithTimeout(ctx, limit)
-		report, err := v.agent.Explain(limited, ref, q.Question)
-		cancel()
-		if err != nil {
-			return nil, hide(v.factory.redact, plumb.WithHint(fmt.Errorf("question %d: %w", i+1, err), plumb.Hint(err)))
+		if i >= len(earlier) {
+			limited, cancel := context.WithTimeout(ctx, limit)
+			report, err := v.agent.Explain(limited, ref, q.Question)
+			cancel()
+			if err != nil {
+				return nil, hide(v.factory.redact, plumb.WithHint(fmt.Errorf("question %d: %w", i+1, err), plumb.Hint(err)))
+			}
+			a, _ := redact.Clean(v.factory.redact, Answer{
+				Question: q, Answer: report.FinalOutput, SessionID: report.SessionID, StartedAt: report.StartedAt,
+				EndedAt: report.EndedAt, DurationMs: report.DurationMs, RawArtifacts: report.RawArtifacts,
+			})
+			earlier = append(earlier, a)
 		}
-		if report.SessionID != "" {
-			ref.SessionID = report.SessionID
-		}
-		a, _ := redact.Clean(v.factory.redact, Answer{
-			Question: q, Answer: report.FinalOutput, SessionID: report.SessionID, StartedAt: report.StartedAt,
-			EndedAt: report.EndedAt, DurationMs: report.DurationMs, RawArtifacts: report.RawArtifacts,
-		})
+		a := earlier[i]
+		ref.SessionID = cmp.Or(a.SessionID, ref.SessionID)
 		out.Questions = append(out.Questions, a)
+		if err := v.write(partialFile, out); err != nil {
+			return nil, err
+		}
 		answered(a)
 	}
-	out, _ = redact.Clean(v.factory.redact, out)
 	out.CreatedAt = v.project.env.Now().UTC().Format("2006-01-02T15:04:05.000Z")
-	data, err := json.MarshalIndent(out, "", "  ")
-	if err != nil {
+	if err := v.write(ExplanationsFile, out); err != nil {
 		return nil, err
 	}
-	return &out, run.WriteFile(filepath.Join(v.dir, ExplanationsFile), append(data, '\n'))
+	out, _ = redact.Clean(v.factory.redact, out)
+	return &out, os.Remove(filepath.Join(v.dir, partialFile))
+}
+
+// write stores answers without secrets.
+func (v *Interview) write(name string, out Explanations) error {
+	out, _ = redact.Clean(v.factory.redact, out)
+	data, err := json.MarshalIndent(out, "", "  ")
+	if err != nil {
+		return err
+	}
+	return run.WriteFile(filepath.Join(v.dir, name), append(data, '\n'))
+}
+
+// earlier returns the answers of an interrupted interview.
+func (v *Interview) earlier() []Answer {
+	var e Explanations
+	if readJSON(filepath.Join(v.dir, partialFile), &e) != nil || e.SessionID != v.SessionID ||
+		len(e.Questions) > len(v.Questions) {
+		return nil
+	}
+	for i := range e.Questions {
+		if e.Questions[i].Question != v.Questions[i] {
+			return nil
+		}
+	}
+	return e.Questions
 }
 
 // explainer returns the configuration of the runner that had the session in dir.

@@ -142,6 +142,7 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 	if err != nil {
 		return nil, err
 	}
+	j.dropCopies()
 	if err := j.readBaseline(r.Vary); err != nil {
 		j.factory.close()
 		return nil, err

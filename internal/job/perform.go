@@ -70,10 +70,19 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 		Sessions: index.Sessions, Temp: display.Temp, Calibrations: display.Calibrations, Lifts: display.Lifts,
 	})
 	defer func() { err = errors.Join(err, results.Close()) }()
+	var missed map[[2]string]bool // by the baselines
+	if resumed && j.baselines != nil {
+		if missed, err = unsaved(dir.Path); err != nil {
+			return nil, err
+		}
+	}
 	var notWritten error
 	j.options.Dir, j.options.Index = dir, index
 	//nolint:contextcheck // results are written after an interruption, too
 	j.options.Emit = func(ev plumb.Event, state *plumb.Run) error {
+		if ev.Type == plumb.EventExecutionFinished {
+			delete(missed, [2]string{ev.Case, ev.Runner}) // made again
+		}
 		if ev.Type == plumb.EventRunResumed {
 			if err := recordRaise(dir, state); err != nil {
 				return err
@@ -117,6 +126,9 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 		return nil, err
 	}
 	err = errors.Join(err, notWritten)
+	if err == nil && j.baselines != nil {
+		err = j.recoverBaselines(missed, state, index)
+	}
 	if err == nil && j.baselines != nil {
 		err = j.baselines.Save(context.WithoutCancel(ctx))
 	}
@@ -163,5 +175,6 @@ func (j *Job) writeResults(dir *run.Dir, results *report.Results, state *plumb.R
 	if err != nil || j.Spec.Output == "" {
 		return err
 	}
-	return report.AppendBlock(j.Spec.Output, state, index.Sessions)
+	// After an interruption, too.
+	return report.AppendBlock(context.Background(), j.Spec.Output, state, index.Sessions)
 }

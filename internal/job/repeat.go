@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -67,11 +68,157 @@ func Fresh(ctx context.Context, p *Project, ref string, o FreshOptions) (_ *Job,
 		j.Close()
 		return nil, err
 	}
-	for i := range j.Suite.Cases { // a case may have its own number of repetitions
-		j.Suite.Cases[i].Repeat = o.Repetitions
-	}
+	j.repeatAll()
 	j.root = p.confirmations()
 	return j, nil
+}
+
+// repeatAll plans the repetitions of the run for all cases, also for those with their own number.
+func (j *Job) repeatAll() {
+	for i := range j.Suite.Cases {
+		j.Suite.Cases[i].Repeat = j.Spec.Repeat
+	}
+}
+
+// ConfirmOptions are what [Project.Confirm] needs beside the run.
+type ConfirmOptions struct {
+	FreshOptions
+	// Again repeats the cases that were confirmed before, too.
+	Again bool
+	// Perform performs the job of a new or of an interrupted confirmation. Its error ends the rest.
+	Perform func(*Job) error
+}
+
+// Confirmed counts the fresh repetitions of a case in all confirmations of it.
+type Confirmed struct {
+	compare.Count
+	Confirmations int
+}
+
+// Confirm returns the fresh repetitions of some cases of a run, by case. It uses those of earlier
+// confirmations of the run, finishes the ones that were interrupted, and asks the runner only for what
+// is missing. It does not use Change. Only one process at a time confirms cases of a run.
+func (p *Project) Confirm(
+	ctx context.Context, side *compare.Side, o ConfirmOptions,
+) (found map[string]Confirmed, err error) {
+	err = doc.Update(ctx, filepath.Join(p.Root, "confirm-"+side.ID), func(string) error {
+		found, err = p.confirm(ctx, side, &o)
+		return err
+	})
+	return found, err
+}
+
+func (p *Project) confirm(
+	ctx context.Context, side *compare.Side, o *ConfirmOptions,
+) (map[string]Confirmed, error) {
+	id := side.ID + "#" + o.Runner
+	earlier, err := p.confirmationsOf(id, o.Repetitions)
+	if err != nil {
+		return nil, err
+	}
+	wanted := slices.Clone(o.Cases)
+	for _, c := range earlier {
+		if !slices.ContainsFunc(o.Cases, func(x string) bool { return slices.Contains(c.cases, x) }) {
+			continue
+		}
+		switch {
+		case !c.done:
+			p.printf("continuing the confirmation %s", p.env.Shown(c.path))
+			if err := p.continueConfirmation(ctx, side, c.path, o); err != nil {
+				return nil, err
+			}
+		case !o.Again:
+			p.printf("using the confirmation %s, which exists already (--confirm-again adds another one)",
+				p.env.Shown(c.path))
+		}
+		if !c.done || !o.Again {
+			wanted = slices.DeleteFunc(wanted, func(x string) bool { return slices.Contains(c.cases, x) })
+		}
+	}
+	if len(wanted) > 0 {
+		fresh := o.FreshOptions
+		fresh.Cases, fresh.Change = wanted, func(s *Spec) { s.Confirms = id }
+		j, err := Fresh(ctx, p, side.Path, fresh)
+		if err != nil {
+			return nil, err
+		}
+		err = o.Perform(j)
+		j.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	all, err := p.confirmationsOf(id, o.Repetitions)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]Confirmed{}
+	for _, c := range all {
+		repeated, err := p.OpenSide(c.path)
+		if err != nil {
+			return nil, err
+		}
+		for _, x := range o.Cases {
+			if slices.Contains(c.cases, x) {
+				n, f := repeated.Count(x, o.Runner), found[x]
+				f.Passed, f.Measured, f.Unmeasured = f.Passed+n.Passed, f.Measured+n.Measured, f.Unmeasured+n.Unmeasured
+				f.Confirmations++
+				found[x] = f
+			}
+		}
+	}
+	return found, nil
+}
+
+// confirmation is a run of [Project.Confirm]. It is done if it has all measurements.
+type confirmation struct {
+	path  string
+	cases []string
+	done  bool
+}
+
+// confirmationsOf returns the confirmations of RUN#RUNNER, the oldest first.
+func (p *Project) confirmationsOf(id string, repetitions int) ([]confirmation, error) {
+	ids, err := run.List(p.confirmations())
+	if err != nil {
+		return nil, err
+	}
+	var all []confirmation
+	for _, name := range ids {
+		path := filepath.Join(p.confirmations(), name)
+		var s Spec
+		if run.ReadSpec(path, &s) != nil || s.Confirms != id || s.Repeat != repetitions ||
+			!run.MadeHere(p.confirmations(), path) {
+			continue
+		}
+		c := confirmation{path: path, cases: s.Filter.IDs}
+		state, err := run.Fold(path)
+		if run.NotStarted(err) {
+			continue // it has nothing
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read a confirmation of %s: %w", id, err)
+		}
+		c.done = state.End != nil && state.Totals.Finished == state.Totals.Planned &&
+			state.Totals.Planned > 0 && state.Totals.Errored == 0
+		all = append(all, c)
+	}
+	return all, nil
+}
+
+// continueConfirmation finishes the confirmation at path.
+func (p *Project) continueConfirmation(ctx context.Context, side *compare.Side, path string, o *ConfirmOptions) error {
+	j, err := Resume(ctx, p, path, ResumeOptions{RetryErrors: true, Trust: o.Trust})
+	if err != nil {
+		return err
+	}
+	defer j.Close()
+	at := slices.IndexFunc(side.Runners, func(r compare.Runner) bool { return r.ID == o.Runner })
+	if err := j.checkUnchanged(side.Path, at); err != nil { //nolint:contextcheck // asking for a version has a time limit of its own
+		return err
+	}
+	j.repeatAll()
+	return o.Perform(j)
 }
 
 func (p *Project) confirmations() string { return filepath.Join(p.Root, confirmationsDir) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -153,6 +154,54 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 	return j, nil
 }
 
+// unsaved returns the green executions of the run at path whose token counts are not in the file of
+// baselines: those that ended after the last process that came to its end.
+func unsaved(path string) (map[[2]string]bool, error) {
+	found := map[[2]string]bool{}
+	err := run.Read(path, func(ev plumb.Event) error {
+		switch ev.Type { //nolint:exhaustive // the others say nothing about it
+		case plumb.EventExecutionFinished:
+			found[[2]string{ev.Case, ev.Runner}] = ev.Result != nil && ev.Result.Status == plumb.StatusPassed
+		case plumb.EventRunFinished:
+			clear(found)
+		}
+		return nil
+	})
+	if err != nil && !run.NotStarted(err) {
+		return nil, fmt.Errorf("read the run: %w", err)
+	}
+	return found, nil
+}
+
+// recoverBaselines adds the executions to the token baselines that a killed process did not save.
+func (j *Job) recoverBaselines(missed map[[2]string]bool, state *plumb.Run, index *run.Index) error {
+	for i := range j.Suite.Cases {
+		c := &j.Suite.Cases[i]
+		for _, r := range state.Info.Runners {
+			if !missed[[2]string{c.ID, r.ID}] {
+				continue
+			}
+			last := map[int]*plumb.SessionReport{} // of each repetition
+			if err := index.Sessions(c.ID, r.ID, func(ev plumb.Event) error {
+				if ev.Type == plumb.EventSessionFinished {
+					last[ev.Repetition] = ev.Report
+				}
+				return nil
+			}); err != nil {
+				return err
+			}
+			var reports []*plumb.SessionReport
+			for _, n := range slices.Sorted(maps.Keys(last)) {
+				if last[n] != nil {
+					reports = append(reports, last[n])
+				}
+			}
+			j.baselines.Recover(c, r, reports)
+		}
+	}
+	return nil
+}
+
 // keepSamples makes a finished run that is continued add nothing to the token baselines: it has
 // saved its sessions there, and would add them again.
 func keepSamples(path string, s *Spec) error {
@@ -161,6 +210,9 @@ func keepSamples(path string, s *Spec) error {
 		return nil
 	}
 	earlier, err := run.Fold(path)
+	if run.NotStarted(err) {
+		return nil
+	}
 	if err != nil {
 		return fmt.Errorf("read the run: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -87,10 +88,6 @@ func (f pythonFloat) MarshalJSON() ([]byte, error) {
 // file is missing, is empty, or holds a block or a list of blocks, and it is writable. It creates a
 // missing directory and leaves the file unchanged.
 func CheckBlockFile(path string) error {
-	path, err := resolve(path)
-	if err != nil {
-		return err
-	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return fmt.Errorf("make the directory of the results file: %w", err)
 	}
@@ -112,26 +109,17 @@ func CheckBlockFile(path string) error {
 // as documented for skipped tests. An execution without an answer, for example after an
 // interruption, has no result, because the format cannot express it and scripts would read it as a
 // failure. Plumb lists these in its own key, not_measured.
-func AppendBlock(path string, run *plumb.Run, s Sessions) (err error) {
-	if path, err = resolve(path); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("make the directory of the results file: %w", err)
-	}
-	unlock, err := lock(path)
-	if err != nil {
-		return fmt.Errorf("lock results file %s: %w", path, err)
-	}
-	defer func() { err = errors.Join(err, unlock()) }()
-	known, err := readBlocks(path)
-	if err != nil {
-		return err
-	}
-	if err := doc.Write(path, func(f *doc.File) error { return writeBlocks(f, path, known, run, s) }); err != nil {
-		return fmt.Errorf("write results file %s: %w", path, err)
-	}
-	return nil
+func AppendBlock(ctx context.Context, path string, run *plumb.Run, s Sessions) error {
+	return doc.Update(ctx, path, func(path string) error {
+		known, err := readBlocks(path)
+		if err != nil {
+			return err
+		}
+		if err := doc.Write(path, func(f *doc.File) error { return writeBlocks(f, path, known, run, s) }); err != nil {
+			return fmt.Errorf("write results file %s: %w", path, err)
+		}
+		return nil
+	})
 }
 
 // writeBlocks writes the existing blocks of the file at path except those of this run, then the

@@ -72,7 +72,7 @@ func TestAppendBlock(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the check made the file")
 	}
-	if err := AppendBlock(path, l.run(t), l.sessions); err != nil {
+	if err := AppendBlock(t.Context(), path, l.run(t), l.sessions); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
@@ -151,7 +151,7 @@ func TestAppendBlockKeepsOthers(t *testing.T) {
 			if err := CheckBlockFile(path); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if err := AppendBlock(path, l.run(t), l.sessions); err != nil {
+			if err := AppendBlock(t.Context(), path, l.run(t), l.sessions); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
@@ -192,7 +192,7 @@ func TestBlockFileIsNotOne(t *testing.T) {
 			t.Errorf("%s: got error %v, want one that names the file and says what to do", name, err)
 		}
 		l := simple(1)
-		if err := AppendBlock(path, l.run(t), l.sessions); err == nil {
+		if err := AppendBlock(t.Context(), path, l.run(t), l.sessions); err == nil {
 			t.Errorf("%s: appended", name)
 		}
 		if after, _ := os.ReadFile(path); string(after) != content {
@@ -229,7 +229,7 @@ func TestAppendBlockTogether(t *testing.T) {
 			l := newLog(in, plumb.CaseInfo{ID: "a-1"})
 			l.execute("a-1", "gpt-5", answer("x", 1), passed(verdict("contains", true, "ok", "x", "x")))
 			l.end("", 0)
-			if err := AppendBlock(link, l.run(t), l.sessions); err != nil {
+			if err := AppendBlock(t.Context(), link, l.run(t), l.sessions); err != nil {
 				t.Error(err)
 			}
 		})

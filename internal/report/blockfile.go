@@ -1,7 +1,6 @@
 package report
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,67 +8,12 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"path/filepath"
-	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/gofrs/flock"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 )
-
-// resolve follows symbolic links. The file is replaced, so a link to it must be resolved first to
-// survive.
-func resolve(path string) (string, error) {
-	real, err := filepath.EvalSymlinks(path)
-	switch {
-	case err == nil:
-		return real, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return path, nil
-	}
-	return "", fmt.Errorf("find results file: %w", err)
-}
-
-// lock locks the file at path against other processes. The lock is a file beside it, because the
-// file itself is replaced.
-func lock(path string) (unlock func() error, err error) {
-	// An interrupted run still appends its blocks, so this wait has its own limit.
-	ctx, cancel := context.WithTimeout(context.Background(), lockWait)
-	defer cancel()
-	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
-	for {
-		l := flock.New(name, flock.SetPermissions(0o600))
-		if _, err := l.TryLockContext(ctx, 50*time.Millisecond); err != nil {
-			return nil, err
-		}
-		// The previous owner may have removed the lock file meanwhile. Then this lock protects
-		// nothing.
-		held, err := l.Stat()
-		if err == nil {
-			var there fs.FileInfo
-			if there, err = os.Stat(name); err == nil && os.SameFile(held, there) {
-				return func() error {
-					removed := os.Remove(name) // fails on Windows while another process waits; that process removes it
-					if err := l.Close(); err != nil {
-						return err
-					}
-					if removed != nil {
-						_ = os.Remove(name)
-					}
-					return nil
-				}, nil
-			}
-		}
-		if err := l.Close(); err != nil {
-			return nil, err
-		}
-	}
-}
-
-// lockWait limits how long to wait for another process that writes its blocks.
-const lockWait = time.Minute
 
 // span is the position of a block in a file, with the keys that decide whether it is replaced.
 type span struct {

@@ -242,7 +242,7 @@ func TestReportsShowNoSecret(t *testing.T) {
 			}
 			shown("results.json of "+what, readAs(t, JSON, doc.String()))
 			block := filepath.Join(t.TempDir(), "block.json")
-			if err := AppendBlock(block, run, sessions); err != nil {
+			if err := AppendBlock(t.Context(), block, run, sessions); err != nil {
 				t.Fatal(err)
 			}
 			data, err := os.ReadFile(block)

@@ -334,6 +334,15 @@ func Read(path string, fn func(plumb.Event) error) error {
 	return err
 }
 
+// errNotStarted means that a process was killed before it began the run.
+var errNotStarted = errors.New("the log has no run-started event")
+
+// NotStarted reports whether err is that of reading a run that never began: its log is missing or
+// empty, so nothing was asked.
+func NotStarted(err error) bool {
+	return errors.Is(err, errNotStarted) || errors.Is(err, fs.ErrNotExist)
+}
+
 // ReadInfo returns the description of the run in the run directory at path. It reads only the
 // beginning of the log.
 func ReadInfo(path string) (*plumb.RunInfo, error) {
@@ -351,7 +360,7 @@ func ReadInfo(path string) (*plumb.RunInfo, error) {
 		err = nil
 	}
 	if err == nil && info == nil {
-		err = fmt.Errorf("read %s: the log has no run-started event", filepath.Join(path, EventsFile))
+		err = fmt.Errorf("read %s: %w", filepath.Join(path, EventsFile), errNotStarted)
 	}
 	return info, err
 }
@@ -365,7 +374,7 @@ func FoldWithout(path string, secrets *redact.Redactor) (*plumb.Run, error) {
 	r := &plumb.Run{}
 	_, err := fold(path, r, secrets, func(plumb.Event, []byte, int64) error { return nil })
 	if err == nil && r.StartedAt.IsZero() {
-		err = fmt.Errorf("read %s: the log has no run-started event", filepath.Join(path, EventsFile))
+		err = fmt.Errorf("read %s: %w", filepath.Join(path, EventsFile), errNotStarted)
 	}
 	return r, err
 }
@@ -422,7 +431,7 @@ func ReadFigures(path string, secrets *redact.Redactor, fn func(plumb.Event, *pl
 		return fn(ev, r)
 	})
 	if err == nil && r.StartedAt.IsZero() {
-		err = fmt.Errorf("read %s: the log has no run-started event", filepath.Join(path, EventsFile))
+		err = fmt.Errorf("read %s: %w", filepath.Join(path, EventsFile), errNotStarted)
 	}
 	return r, err
 }

@@ -9,8 +9,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -25,7 +23,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gofrs/flock"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
 
@@ -155,7 +152,8 @@ type Baselines struct {
 
 	mu      sync.Mutex
 	entries map[string]entry
-	changed map[string]entry
+	// measured are the new measurements by baseline, which [Baselines.Save] adds to the file.
+	measured map[string][]measurement
 	// tests are the tests by runner. They rest on the samples in the file, so that the order in
 	// which executions end changes nothing.
 	tests map[string]Test
@@ -176,7 +174,7 @@ func Open(o Options) (*Baselines, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Baselines{o: o, entries: entries, changed: map[string]entry{}, tests: map[string]Test{}}
+	b := &Baselines{o: o, entries: entries, measured: map[string][]measurement{}, tests: map[string]Test{}}
 	if o.Auto {
 		b.prepare()
 	}
@@ -249,8 +247,9 @@ func (b *Baselines) Verify(
 	case len(actual) == 0: // only answers from the cache
 		return nil, nil
 	case accept:
-		now := b.entry(c, r, actual, version, was)
-		b.entries[k], b.changed[k] = now, now
+		m := measurement{c.ID, r, actual, version, !known && !b.o.Update && !b.o.Reset}
+		b.measured[k] = append(b.measured[k], m)
+		b.entries[k] = b.entry(&m, was)
 		if !b.o.Auto {
 			return nil, nil
 		}
@@ -281,6 +280,17 @@ func (b *Baselines) Verify(
 	return check, plumb.Failuref(plumb.OriginSnapshot, "%s", text)
 }
 
+// Recover adds the sessions of an execution that an earlier process of the run finished, and did not
+// save, if Verify would have made a baseline of them.
+func (b *Baselines) Recover(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) {
+	b.mu.Lock()
+	_, known := b.entries[c.ID+"::"+r.ID]
+	b.mu.Unlock()
+	if !known || b.o.Update || b.o.Reset {
+		_, _ = b.Verify(c, r, sessions) // the earlier process has reported what it says
+	}
+}
+
 // advice says how to accept a measurement that was too large.
 func (b *Baselines) advice() string {
 	if b.o.Auto {
@@ -289,24 +299,40 @@ func (b *Baselines) advice() string {
 	return "Accept it with --update-snapshots"
 }
 
-// entry returns the baseline of an execution with the given values. With the tolerance auto it
-// keeps the samples of was, unless they were measured in another way.
-func (b *Baselines) entry(c *plumb.Case, r plumb.RunnerInfo, values []float64, version string, was entry) entry {
+// A measurement is what an execution adds to its baseline.
+type measurement struct {
+	caseID  string
+	runner  plumb.RunnerInfo
+	values  []float64
+	version string
+	// first means that nobody asked for the measurement: there was no baseline.
+	first bool
+}
+
+// entry returns the baseline was with a measurement. With the tolerance auto it keeps the samples of
+// was, unless they were measured in another way.
+func (b *Baselines) entry(m *measurement, was entry) entry {
+	r := m.runner
 	now := entry{
-		CaseID: c.ID, RunnerID: r.ID, Metric: b.o.Metric, Value: mean(values), AgentType: r.Agent.Type,
-		Model: r.Agent.Model, AgentVersion: version, Counting: countedGross,
+		CaseID: m.caseID, RunnerID: r.ID, Metric: b.o.Metric, Value: mean(m.values), AgentType: r.Agent.Type,
+		Model: r.Agent.Model, AgentVersion: m.version, Counting: countedGross,
 		UpdatedAt: b.o.Now().UTC().Format("2006-01-02T15:04:05.000Z"),
 	}
 	if !b.o.Auto {
 		return now
 	}
-	if !b.o.Reset && was.Metric == now.Metric && was.Counting == countedGross && was.differs(r, version) == "" {
+	if !b.o.Reset && b.alike(&was, m) {
 		now.Samples = was.samples()
 	}
-	now.Samples = slices.Concat(now.Samples, values)
+	now.Samples = slices.Concat(now.Samples, m.values)
 	now.Samples = now.Samples[max(0, len(now.Samples)-mostSamples):]
 	now.Value = mean(now.Samples)
 	return now
+}
+
+// alike reports whether the samples of a baseline were measured in the same way as m.
+func (b *Baselines) alike(was *entry, m *measurement) bool {
+	return was.Metric == b.o.Metric && was.Counting == countedGross && was.differs(m.runner, m.version) == ""
 }
 
 // test compares values with the samples of a baseline. The text says why they are too large, or is
@@ -441,58 +467,52 @@ func number(f float64) string {
 	return strconv.FormatFloat(f, 'f', 2, 64)
 }
 
-// Save writes the new and changed baselines, and keeps those that other processes wrote in the
-// meantime. Without changes it does nothing.
+// Save adds the measurements to the file, on top of what other processes wrote in the meantime.
+// Without measurements it does nothing.
 func (b *Baselines) Save(ctx context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if len(b.changed) == 0 {
+	if len(b.measured) == 0 {
 		return nil
 	}
-	if err := b.save(ctx); err != nil {
+	err := os.MkdirAll(filepath.Dir(b.o.Path), 0o755) //nolint:gosec // the user's project
+	if err == nil {
+		err = doc.Update(ctx, b.o.Path, b.save)
+	}
+	if err != nil {
 		return fmt.Errorf("save snapshots: %w", err)
 	}
-	clear(b.changed)
+	clear(b.measured)
 	return nil
 }
 
-func (b *Baselines) save(ctx context.Context) (err error) {
-	if err := os.MkdirAll(filepath.Dir(b.o.Path), 0o755); err != nil { //nolint:gosec // the user's project
-		return err
-	}
-	lock := flock.New(lockOf(b.o.Path))
-	if _, err := lock.TryLockContext(ctx, 50*time.Millisecond); err != nil {
-		return fmt.Errorf("lock %s: %w", b.o.Path, err)
-	}
-	defer func() { err = errors.Join(err, lock.Close()) }()
-	entries, err := read(b.o.Path)
+func (b *Baselines) save(path string) error {
+	entries, err := read(path)
 	if err != nil {
 		return err
 	}
-	maps.Copy(entries, b.changed)
+	for key, all := range b.measured {
+		for i := range all {
+			was, known := entries[key]
+			if known && all[i].first && (!b.o.Auto || !b.alike(&was, &all[i])) {
+				break // another run made the baseline meanwhile, and nobody asked to replace it
+			}
+			entries[key] = b.entry(&all[i], was)
+		}
+	}
 	data, err := marshal(file{1, entries})
 	if err != nil {
 		return err
 	}
-	return doc.Write(b.o.Path, func(f *doc.File) error {
+	return doc.Write(path, func(f *doc.File) error {
 		_, err := f.Write(data)
 		return errors.Join(err, f.Chmod(0o644)) // the file is part of the project
 	})
-}
-
-// lockOf returns the lock that writers of the file share. It is not beside the file, which is in a
-// project.
-func lockOf(path string) string {
-	if abs, err := filepath.Abs(path); err == nil {
-		path = abs
-	}
-	sum := sha256.Sum256([]byte(path))
-	return filepath.Join(os.TempDir(), "plumb-snapshots-"+hex.EncodeToString(sum[:8])+".lock")
 }
 
 // Changed counts the new and changed baselines that are not saved yet.
 func (b *Baselines) Changed() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.changed)
+	return len(b.measured)
 }

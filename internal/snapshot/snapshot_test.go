@@ -2,6 +2,7 @@ package snapshot_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/snapshot"
@@ -400,4 +402,76 @@ func FuzzRead(f *testing.F) {
 			b.Verify(&plumb.Case{ID: "c"}, codex, sessions("1", 130))
 		}
 	})
+}
+
+// F28: runs that end in any order keep the samples of each other, also those that began before there
+// was a baseline.
+func TestF28RunsAtTheSameTimeKeepSamples(t *testing.T) {
+	t.Parallel()
+	decide := func(string, [][]float64) snapshot.Test { return nil }
+	dir, files := t.TempDir(), 0
+	rapid.Check(t, func(t *rapid.T) {
+		files++
+		path := filepath.Join(dir, fmt.Sprint(files, ".json"))
+		var open []*snapshot.Baselines
+		want := map[string]int{}
+		for i := range rapid.IntRange(1, 12).Draw(t, "steps") {
+			if n := len(open); n > 0 && rapid.Bool().Draw(t, "save") {
+				at := rapid.IntRange(0, n-1).Draw(t, "run")
+				if err := open[at].Save(context.Background()); err != nil {
+					t.Fatal(err)
+				}
+				open = slices.Delete(open, at, at+1)
+				continue
+			}
+			b, err := snapshot.Open(snapshot.Options{
+				Path: path, Auto: true, Update: rapid.Bool().Draw(t, "update"), Decide: decide,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			id := rapid.SampledFrom([]string{"a", "b"}).Draw(t, "case")
+			before := b.Changed()
+			b.Verify(&plumb.Case{ID: id}, codex, sessions("1", int64(i+1)))
+			want[id] += b.Changed() - before
+			open = append(open, b)
+		}
+		for _, b := range open {
+			if err := b.Save(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var f struct {
+			Entries map[string]struct{ Samples []float64 }
+		}
+		data, err := os.ReadFile(path)
+		if err == nil {
+			err = json.Unmarshal(data, &f)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for id, n := range want {
+			if got := len(f.Entries[id+"::"+codex.ID].Samples); got != n {
+				t.Fatalf("case %s has %d samples, want %d", id, got, n)
+			}
+		}
+	})
+}
+
+// Without --update-snapshots, a run does not replace a baseline that another run made meanwhile.
+func TestF28FirstBaselineStays(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), snapshot.FileName)
+	first := open(t, snapshot.Options{Path: path, Absolute: new(0.0)})
+	second := open(t, snapshot.Options{Path: path, Absolute: new(0.0)})
+	for i, b := range []*snapshot.Baselines{first, second} {
+		b.Verify(&plumb.Case{ID: "a"}, codex, sessions("1", int64(i+1)))
+		if err := b.Save(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if data, err := os.ReadFile(path); err != nil || !strings.Contains(string(data), `"value": 1,`) {
+		t.Errorf("%v: %s", err, data)
+	}
 }
