@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // resolve follows symbolic links. The file is replaced, so a link to it must be resolved first to
@@ -40,7 +41,7 @@ func lock(path string) (unlock func() error, err error) {
 	defer cancel()
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 	for {
-		l := flock.New(name, flock.SetPermissions(0o600))
+		l := flock.New(name, flock.SetFlag(files.LockFlags), flock.SetPermissions(0o600))
 		if _, err := l.TryLockContext(ctx, 50*time.Millisecond); err != nil {
 			return nil, err
 		}
@@ -85,7 +86,7 @@ func readBlocks(path string) ([]span, error) {
 	}
 	var f *os.File
 	if err == nil {
-		f, err = os.Open(path)
+		f, err = files.Open(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open results file: %w", err)

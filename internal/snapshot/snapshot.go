@@ -32,6 +32,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // FileName is the default name of the file of baselines. It is beside the config.
@@ -460,7 +461,7 @@ func (b *Baselines) save(ctx context.Context) (err error) {
 	if err := os.MkdirAll(filepath.Dir(b.o.Path), 0o755); err != nil { //nolint:gosec // the user's project
 		return err
 	}
-	lock := flock.New(lockOf(b.o.Path))
+	lock := flock.New(lockOf(b.o.Path), flock.SetFlag(files.LockFlags))
 	if _, err := lock.TryLockContext(ctx, 50*time.Millisecond); err != nil {
 		return fmt.Errorf("lock %s: %w", b.o.Path, err)
 	}
