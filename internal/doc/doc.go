@@ -134,7 +134,13 @@ type File struct {
 // Create starts to write the file at path, readable only by its owner. A replaced file keeps its
 // permissions. Create follows a symbolic link and replaces the file behind it. It writes directly
 // to a pipe, a device or a file in /dev; see [files.OpenOutput].
-func Create(path string) (*File, error) {
+func Create(path string) (_ *File, err error) {
+	given := path
+	defer func() {
+		if err != nil { // name the path of the user, not the one that its links lead to
+			err = &fs.PathError{Op: "write", Path: given, Err: Cause(err)}
+		}
+	}()
 	for range 40 { // the usual limit of systems
 		if isDescriptor(path) {
 			break
@@ -152,7 +158,7 @@ func Create(path string) (*File, error) {
 	info, err := os.Stat(path)
 	switch {
 	case isDescriptor(path), err == nil && !info.Mode().IsRegular() && !info.IsDir():
-		in, err := files.OpenOutput(path, os.O_APPEND, 0)
+		in, err := files.OpenOutput(given, os.O_APPEND, 0)
 		if err != nil {
 			return nil, err
 		}

@@ -88,6 +88,7 @@ func (f pythonFloat) MarshalJSON() ([]byte, error) {
 // file is missing, is empty, or holds a block or a list of blocks, and it is writable. It creates a
 // missing directory and leaves the file unchanged.
 func CheckBlockFile(path string) error {
+	given := path
 	path, err := resolve(path)
 	if err != nil {
 		return err
@@ -96,6 +97,9 @@ func CheckBlockFile(path string) error {
 		return fmt.Errorf("make the directory of the results file: %w", err)
 	}
 	if _, err := readBlocks(path); err != nil {
+		if path != given {
+			err = fmt.Errorf("results file %s: %w", given, err)
+		}
 		return err
 	}
 	probe, err := doc.Create(path)

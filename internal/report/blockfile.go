@@ -30,7 +30,7 @@ func resolve(path string) (string, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return path, nil
 	}
-	return "", fmt.Errorf("find results file: %w", err)
+	return "", fmt.Errorf("find results file %s: %w", path, err)
 }
 
 // lock locks the file at path against other processes. The lock is a file beside it, because the
