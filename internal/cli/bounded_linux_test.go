@@ -63,7 +63,9 @@ func boundedPlaces() map[string]boundedPlace {
 	const prompt = "cases: [{id: a, category: c, vars: {x: hi}, assertion: {type: contains, value: hi}}]\n"
 	const target = "target"
 	echo := []string{"--command", "cat"}
-	run := func(suite string, more ...string) []string { return append(append([]string{"run", suite}, echo...), more...) }
+	run := func(suite string, more ...string) []string {
+		return append(append([]string{"run", suite}, echo...), more...)
+	}
 	at := func(kinds ...string) map[string][]int {
 		m := map[string][]int{}
 		for _, kind := range kinds {

@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -94,16 +95,20 @@ func Main(ctx context.Context, env Env) int {
 		env.Stdout = out
 	}
 	env.Stderr = &output{Writer: env.Stderr, leave: leave, optional: true}
-	a := &app{Env: env, readerLeft: left}
+	a := &app{Env: env, readerLeft: left, known: new(atomic.Pointer[redact.Redactor])}
+	shown, said := newMasked(env.Stdout, a.secrets), newMasked(env.Stderr, a.secrets)
+	a.Stdout, a.Stderr, a.rawStdout = shown, said, shown.raw()
 	root := a.root() //nolint:contextcheck // completion takes the context of its command
 	root.SetArgs(env.Args)
 	root.SetIn(env.Stdin)
-	root.SetOut(env.Stdout)
-	root.SetErr(env.Stderr)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
 	err := root.ExecuteContext(ctx)
 	for _, c := range a.closers {
 		_ = c.Close() // an error of standard error has no place to go
 	}
+	_ = shown.Close()                   // out keeps its error
+	defer func() { _ = said.Close() }() // as above
 	var exit exitError
 	switch {
 	case errors.As(err, &exit):
@@ -169,8 +174,11 @@ type app struct {
 	// readerLeft is closed when the reader of standard output or standard error has left.
 	readerLeft <-chan struct{}
 	json       bool
-	// redact knows the secrets of this command, as far as they are known yet.
-	redact *redact.Redactor
+	// rawStdout is Stdout for what is redacted already: JSON, whose structure must not change, and the
+	// reports of jobs.
+	rawStdout io.Writer
+	// known is the redactor with the secrets of this command, as far as they are known yet.
+	known *atomic.Pointer[redact.Redactor]
 	// closers are closed when the command has ended.
 	closers []io.Closer
 }

@@ -193,7 +193,7 @@ func (c *driftCmd) printAlarms(s *drift.Stream) error {
 		if err := alarm.Write(&line); err != nil {
 			return err
 		}
-		if _, err := c.Stdout.Write(report.EscapeJSON(line.Bytes())); err != nil {
+		if _, err := c.rawStdout.Write(report.EscapeJSON(line.Bytes())); err != nil {
 			return err
 		}
 	}

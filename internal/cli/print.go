@@ -15,11 +15,14 @@ import (
 // secrets returns the redactor of this command: that of its job or its project, and before one is
 // open that of the environment.
 func (a *app) secrets() *redact.Redactor {
-	if a.redact == nil {
-		a.redact = a.env().Redactor()
+	if a.known.Load() == nil {
+		a.known.CompareAndSwap(nil, a.env().Redactor())
 	}
-	return a.redact
+	return a.known.Load()
 }
+
+// know sets the redactor of this command.
+func (a *app) know(r *redact.Redactor) { a.known.Store(r) }
 
 // clean makes foreign text fit to be printed: it removes terminal control codes and secrets.
 func (a *app) clean(s string) string { return a.secrets().String(report.Clean(s)) }
@@ -83,7 +86,7 @@ func (a *app) print(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := a.Stdout.Write(report.EscapeJSON(doc.Bytes()))
+	_, err := a.rawStdout.Write(report.EscapeJSON(redact.MaskKeys(doc.Bytes())))
 	return err
 }
 

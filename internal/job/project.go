@@ -249,7 +249,26 @@ func (p *Project) Read(ctx context.Context, ref, tier string, sessionLimit time.
 	if p.env.SuiteRead != nil {
 		p.env.SuiteRead(len(bundle.Data()))
 	}
-	return p.readCases(ctx, bundle, sessionLimit)
+	source, err := p.readCases(ctx, bundle, sessionLimit)
+	if err != nil {
+		return nil, err
+	}
+	if found := p.Planted(bundle, func() *plumb.Suite { return source.Suite }); len(found) > 0 {
+		return nil, errors.Join(doc.Problems(found), source.Close())
+	}
+	return source, nil
+}
+
+// Planted returns the problems of a suite that holds secrets; see [suite.Bundle.Secrets]. Names such as
+// the ids of its cases are no secrets: cases returns the suite, or nil if it is invalid.
+func (p *Project) Planted(bundle *suite.Bundle, cases func() *plumb.Suite) []doc.Problem {
+	found := bundle.Secrets(p.redact)
+	if len(found) > 0 {
+		if suite := cases(); suite != nil {
+			found = bundle.Secrets(p.RedactorFor(suite))
+		}
+	}
+	return p.env.ShownIn(found)
 }
 
 // readRecorded reads the suite that the run at path was made with.
