@@ -249,14 +249,7 @@ func (p *Project) Read(ctx context.Context, ref, tier string, sessionLimit time.
 	if p.env.SuiteRead != nil {
 		p.env.SuiteRead(len(bundle.Data()))
 	}
-	source, err := p.readCases(ctx, bundle, sessionLimit)
-	if err != nil {
-		return nil, err
-	}
-	if found := p.Planted(bundle, func() *plumb.Suite { return source.Suite }); len(found) > 0 {
-		return nil, errors.Join(doc.Problems(found), source.Close())
-	}
-	return source, nil
+	return p.readCases(ctx, bundle, sessionLimit)
 }
 
 // Planted returns the problems of a suite that holds secrets; see [suite.Bundle.Secrets]. Names such as
@@ -321,7 +314,11 @@ func (p *Project) OpenSides(base, cand string) (b, c *compare.Side, err error) {
 
 // OpenSide opens one side of a comparison; see [compare.Open].
 func (p *Project) OpenSide(ref string) (*compare.Side, error) {
-	return compare.Open(ref, compare.OpenOptions{
+	side, err := compare.Open(ref, compare.OpenOptions{
 		Dir: p.env.Dir, Runs: p.Runs(), Baselines: p.Baselines(), RedactorOf: p.RedactorOf,
 	})
+	if err == nil { // a file can have any name, which reports repeat
+		side.Name = string(redact.MaskKeys([]byte(p.redact.String(side.Name))))
+	}
+	return side, err
 }
