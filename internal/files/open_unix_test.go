@@ -24,7 +24,9 @@ func fifo(t *testing.T) string {
 // TestPipes: a pipe with a process at its other end works in both directions, also if that process
 // begins late; one without ends with an error.
 func TestPipes(t *testing.T) {
+	t.Parallel()
 	t.Run("both ends", func(t *testing.T) {
+		t.Parallel()
 		path := fifo(t)
 		text := strings.Repeat("a line\n", 50_000) // more than a pipe holds
 		written := make(chan error, 1)
@@ -65,6 +67,7 @@ func TestPipes(t *testing.T) {
 		}
 	})
 	t.Run("not a stream", func(t *testing.T) {
+		t.Parallel()
 		if _, err := Open(fifo(t)); err == nil || !strings.Contains(err.Error(), "a named pipe") {
 			t.Error(err)
 		}

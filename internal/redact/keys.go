@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"regexp"
+	"slices"
 	"unicode"
 )
 
@@ -41,7 +42,7 @@ type keyMask struct {
 
 func (m *keyMask) Write(b []byte) (int, error) {
 	const longest = 8 << 10 // a longer word is no key
-	text := append(m.held, b...)
+	text := slices.Concat(m.held, b)
 	end := len(text)
 	for end > 0 && len(text)-end < longest && inKey(text[end-1]) {
 		end--
@@ -50,7 +51,7 @@ func (m *keyMask) Write(b []byte) (int, error) {
 		end = len(text)
 	}
 	_, err := m.to.Write(MaskKeys(text[:end]))
-	m.held = append(m.held[:0:0], text[end:]...)
+	m.held = bytes.Clone(text[end:])
 	return len(b), err
 }
 
