@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -263,5 +264,59 @@ func TestWalkNamesWhatExists(t *testing.T) {
 	}
 	if mentioned == 0 {
 		t.Error("docs/walk.md mentions no file")
+	}
+}
+
+// openers lists the files that open files by path themselves, with the reason. All others use package
+// files or package doc, which refuse what could block or never end.
+var openers = map[string]string{
+	"internal/files/open.go":          "the one place",
+	"internal/script/files.go":        "node:fs of code, within the same bounds",
+	"internal/agent/launch.go":        "the input of an agent, in a directory of Plumb",
+	"internal/agent/sandbox.go":       "files in the home that Plumb makes for a session",
+	"internal/agent/withhold.go":      "the copy of a configuration in a workspace",
+	"internal/agent/opencode/spec.go": "files in the home that Plumb makes for a session",
+	"internal/agent/spec/launch.go":   "files in the home that Plumb makes for a session",
+	"internal/cli/doctor_agents.go":   "a new workspace",
+	"internal/cli/init_ci.go":         "O_EXCL creates a new file",
+	"internal/convert/module.go":      "a file in a new temporary directory",
+	"internal/job/project.go":         "a file that does not exist",
+	"internal/run/bootstrap.go":       "the log of a program, in the run directory",
+	"internal/run/log.go":             "the log that was read before",
+	"internal/run/tree.go":            "a new workspace",
+	"internal/run/workspace.go":       "a new workspace",
+	"internal/runner/command.go":      "the input of a program, in a directory of Plumb",
+	"internal/suite/checkcode.go":     "files of checks, in a directory of Plumb",
+	"plumbtest/run.go":                "a test of workspaces, in a temporary directory",
+}
+
+// TestOpeners: no other package opens a path of the user, which could be a pipe or a device.
+func TestOpeners(t *testing.T) {
+	call := regexp.MustCompile(`\bos\.(Open|OpenFile|ReadFile|Create|WriteFile)\(`)
+	found := map[string]bool{}
+	for dir, all := range sources(t) {
+		switch {
+		case dir == "internal/proc", strings.HasPrefix(dir, "third_party/"), // processes; code of others
+			slices.Contains([]string{"internal/bench", "internal/fakemodel", "internal/gen", "internal/golden"}, dir): // tools
+			continue
+		}
+		for _, s := range all {
+			text, err := os.ReadFile(s.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.ToSlash(s.name)
+			if at := call.FindIndex(text); at != nil {
+				found[name] = true
+				if openers[name] == "" {
+					t.Errorf("%s: %s...) opens a path: use package files or doc, or add the reason to openers", name, text[at[0]:at[1]])
+				}
+			}
+		}
+	}
+	for name := range openers {
+		if !found[name] {
+			t.Errorf("openers has %s, which opens nothing", name)
+		}
 	}
 }

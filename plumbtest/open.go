@@ -3,11 +3,13 @@ package plumbtest
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -65,7 +67,7 @@ func redactor(configs ...plumb.RunnerConfig) *redact.Redactor {
 // reports are the reporters that the environment requests.
 type reports struct {
 	reporters []plumb.Reporter
-	files     []*os.File
+	files     []io.Closer
 }
 
 // openReports opens reports, "name:path" each, separated by commas.
@@ -81,7 +83,7 @@ func openReports(specs string, o report.Options) (*reports, error) {
 		}
 		own := o
 		if ok {
-			f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+			f, err := files.OpenOutput(path, os.O_CREATE|os.O_TRUNC, 0o600)
 			if err != nil {
 				return nil, errors.Join(fmt.Errorf("PLUMB_TEST_REPORT: %w", err), r.close())
 			}

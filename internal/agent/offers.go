@@ -13,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/spec"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/files"
 )
 
@@ -80,7 +81,7 @@ func (r *Runner) userPath(home, name string) string {
 
 // serversIn lists the MCP servers in a configuration file: JSON, or the TOML of Codex.
 func serversIn(path string) []string {
-	data, err := os.ReadFile(path)
+	data, err := doc.Read(path, doc.StateBytes)
 	if err != nil {
 		return nil
 	}

@@ -176,7 +176,7 @@ func (p *sandbox) linkCredentials(r *Runner) error {
 
 // copyMembers copies some members of the object in a JSON file.
 func copyMembers(to, from string, names []string) error {
-	data, err := os.ReadFile(from)
+	data, err := doc.Read(from, doc.StateBytes)
 	if err != nil {
 		return err
 	}
@@ -199,11 +199,11 @@ func (p *sandbox) restoreCredentials() error {
 		if err != nil || !info.Mode().IsRegular() || info.Size() == 0 {
 			continue
 		}
-		mine, err := os.ReadFile(place)
+		mine, err := doc.Read(place, doc.StateBytes)
 		if err != nil {
 			return err
 		}
-		was, err := os.ReadFile(source)
+		was, err := doc.Read(source, doc.StateBytes)
 		if err != nil || bytes.Equal(mine, was) {
 			continue
 		}
@@ -373,7 +373,7 @@ func copyFile(to, from string, mode fs.FileMode) error {
 // copyWith creates the file to with the output of fn for the file from. It creates no file if fn
 // finds a secret in a binary file, which redaction would break.
 func copyWith(to, from string, mode fs.FileMode, fn func(out io.Writer, in *os.File) error) error {
-	in, err := os.Open(from)
+	in, err := files.Open(from)
 	if err != nil {
 		return err
 	}

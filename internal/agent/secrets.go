@@ -2,7 +2,6 @@ package agent
 
 import (
 	"iter"
-	"os"
 	"runtime"
 	"strings"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Secrets yields the values with which an agent logs in, each with its source: the variables that
@@ -39,7 +39,7 @@ func Secrets(a *plumb.AgentConfig, getenv func(string) string) iter.Seq2[string,
 			}
 		}
 		for _, c := range spec.Credentials {
-			if data, err := os.ReadFile(c.Source(getenv)); err == nil && gjson.ValidBytes(data) {
+			if data, err := doc.Read(c.Source(getenv), doc.StateBytes); err == nil && gjson.ValidBytes(data) {
 				tokens(gjson.ParseBytes(data), func(value string) { emit(c.File, value) })
 			}
 		}

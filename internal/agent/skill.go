@@ -2,12 +2,13 @@ package agent
 
 import (
 	"bytes"
-	"os"
 	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 var frontName = regexp.MustCompile(`(?m)^name:[ \t]*["']?([A-Za-z0-9][A-Za-z0-9_-]*)["']?[ \t\r]*$`)
@@ -15,7 +16,7 @@ var frontName = regexp.MustCompile(`(?m)^name:[ \t]*["']?([A-Za-z0-9][A-Za-z0-9_
 // SkillName returns the name of the skill in a directory: the one at the top of its SKILL.md, or else
 // that of the directory. Agents expect a skill in a directory of its name, so Plumb offers it there.
 func SkillName(dir string) string {
-	data, err := os.ReadFile(filepath.Join(dir, "SKILL.md"))
+	data, err := doc.Read(filepath.Join(dir, "SKILL.md"), doc.DataBytes)
 	if err == nil && bytes.HasPrefix(data, []byte("---")) {
 		front, _, _ := bytes.Cut(data[3:], []byte("\n---"))
 		if m := frontName.FindSubmatch(front); m != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/spec"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 )
@@ -89,7 +90,7 @@ func (r *Runner) askVersion(ctx context.Context) (_ string, err error) {
 	if result.Stopped != nil {
 		return "", result.Stopped
 	}
-	printed, err := os.ReadFile(c.Stdout)
+	printed, err := doc.Read(c.Stdout, doc.StateBytes)
 	return versionIn(string(printed)), err
 }
 

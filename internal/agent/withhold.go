@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // The kinds of offers that a run can withhold from an agent.
@@ -121,26 +122,26 @@ func (w Withheld) removeServers(file string) error {
 	if !slices.ContainsFunc(names, func(name string) bool { return w.Has(WithholdMCP, name) }) {
 		return nil
 	}
-	data, err := os.ReadFile(file)
+	data, err := doc.Read(file, doc.StateBytes)
 	if err != nil {
 		return err
 	}
-	var doc map[string]json.RawMessage
-	if err := json.Unmarshal(data, &doc); err != nil {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(data, &members); err != nil {
 		return fmt.Errorf("%s is not JSON, and plumb cannot remove a server from it: offer the servers in mcpServers of the "+
 			"runner: %w", filepath.Base(file), err)
 	}
 	for _, key := range []string{"mcpServers", "servers", "mcp"} {
 		var servers map[string]json.RawMessage
-		if json.Unmarshal(doc[key], &servers) != nil {
+		if json.Unmarshal(members[key], &servers) != nil {
 			continue
 		}
 		maps.DeleteFunc(servers, func(name string, _ json.RawMessage) bool { return w.Has(WithholdMCP, name) })
-		if doc[key], err = json.Marshal(servers); err != nil {
+		if members[key], err = json.Marshal(servers); err != nil {
 			return err
 		}
 	}
-	if data, err = json.MarshalIndent(doc, "", "  "); err != nil {
+	if data, err = json.MarshalIndent(members, "", "  "); err != nil {
 		return err
 	}
 	return os.WriteFile(file, append(data, '\n'), 0o600)

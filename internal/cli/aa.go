@@ -72,9 +72,9 @@ func isPublished(ref string) bool {
 // measure runs the suite, and shows what the run says. With --json, the reports of the run go to
 // standard error.
 func (c *aaCmd) measure(ctx context.Context, cmd *cobra.Command, ref string) error {
-	out, asJSON := c.Stdout, c.json
+	out, raw, asJSON := c.Stdout, c.rawStdout, c.json
 	if asJSON {
-		c.Stdout, c.json = c.Stderr, false
+		c.Stdout, c.rawStdout, c.json = c.Stderr, c.Stderr, false
 	}
 	c.want.AllRepetitions = true
 	p, jobs, err := c.prepare(ctx, cmd, []string{ref})
@@ -91,7 +91,7 @@ func (c *aaCmd) measure(ctx context.Context, cmd *cobra.Command, ref string) err
 	if result == nil || code >= exitInterrupted {
 		return errors.Join(err, exit(code))
 	}
-	if c.Stdout, c.json = out, asJSON; !asJSON {
+	if c.Stdout, c.rawStdout, c.json = out, raw, asJSON; !asJSON {
 		fmt.Fprintln(c.Stdout)
 	}
 	return c.show(p, result.Dir)

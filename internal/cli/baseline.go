@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 )
 
@@ -65,6 +66,9 @@ func (c *baselineCmd) set(ctx context.Context, name string, refs []string) error
 	p, err := c.open(ctx, c.projectFlags)
 	if err != nil {
 		return err
+	}
+	if c.secrets().String(name) != name || redact.Keys(name) != nil {
+		return errors.New("the name of a baseline, which is the name of its file, must not hold a secret")
 	}
 	runs := make([]*compare.Side, len(refs))
 	for i, ref := range refs {

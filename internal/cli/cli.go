@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unicode/utf8"
@@ -92,24 +93,25 @@ func Main(ctx context.Context, env Env) int {
 	left := make(chan struct{})
 	leave := sync.OnceFunc(func() { close(left) })
 	out := &output{Writer: env.Stdout, leave: leave}
-	stdout := &shown{Writer: env.Stdout}
+	stdout := env.Stdout
 	if _, _, terminal := env.Size(); !terminal {
-		stdout.Writer = out
+		stdout = out
 	}
-	stderr := &shown{Writer: &output{Writer: env.Stderr, leave: leave, optional: true}}
-	env.Stdout, env.Stderr = stdout, stderr
-	a := &app{Env: env, readerLeft: left}
+	stderr := &output{Writer: env.Stderr, leave: leave, optional: true}
+	a := &app{Env: env, readerLeft: left, known: new(atomic.Pointer[redact.Redactor])}
+	shown, said := newMasked(stdout, a.secrets), newMasked(stderr, a.secrets)
+	a.Stdout, a.Stderr, a.rawStdout = shown, said, shown.raw()
 	root := a.root() //nolint:contextcheck // completion takes the context of its command
 	root.SetArgs(env.Args)
 	root.SetIn(env.Stdin)
-	root.SetOut(env.Stdout)
-	root.SetErr(env.Stderr)
+	root.SetOut(a.Stdout)
+	root.SetErr(a.Stderr)
 	err := root.ExecuteContext(ctx)
 	for _, c := range a.closers {
 		_ = c.Close() // an error of standard error has no place to go
 	}
-	stdout.flush()
-	stderr.flush()
+	_ = shown.Close()                   // out keeps its error
+	defer func() { _ = said.Close() }() // as above
 	var exit exitError
 	switch {
 	case errors.As(err, &exit):
@@ -130,6 +132,7 @@ func Main(ctx context.Context, env Env) int {
 // prints it. What Plumb styles itself goes to the writer below; see [app.env].
 type shown struct {
 	io.Writer
+	data bool // the reader is no terminal, and nothing is removed
 	mu   sync.Mutex
 	rest []byte // the start of a character, or a carriage return, until the next write
 }
@@ -137,6 +140,9 @@ type shown struct {
 func (s *shown) Write(p []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.data {
+		return s.Writer.Write(p)
+	}
 	text := slices.Concat(s.rest, p)
 	end := len(text)
 	for back := 1; back <= min(utf8.UTFMax-1, end); back++ {
@@ -216,8 +222,11 @@ type app struct {
 	// readerLeft is closed when the reader of standard output or standard error has left.
 	readerLeft <-chan struct{}
 	json       bool
-	// redact knows the secrets of this command, as far as they are known yet.
-	redact *redact.Redactor
+	// rawStdout is Stdout for what is redacted already: JSON, whose structure must not change, and the
+	// reports of jobs.
+	rawStdout io.Writer
+	// known is the redactor with the secrets of this command, as far as they are known yet.
+	known *atomic.Pointer[redact.Redactor]
 	// closers are closed when the command has ended.
 	closers []io.Closer
 }

@@ -288,7 +288,7 @@ func (c *compareCmd) freshCounts(
 }
 
 func (c *compareCmd) performConfirmation(ctx context.Context, j *job.Job) error {
-	c.redact = j.Redactor()
+	c.know(j.Redactor())
 	w := interrupts{app: c.app, job: j}
 	if _, err := j.Perform(ctx, job.Options{Watch: w.watch}); err != nil {
 		return err

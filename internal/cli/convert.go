@@ -17,6 +17,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/convert"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
@@ -127,11 +128,11 @@ func (c *convertCmd) write(w *converted, r *convert.Result) error {
 	if dir == "" {
 		dir = c.Dir
 	}
-	files := []struct {
+	outputs := []struct {
 		name string
 		text []byte
 	}{{convert.SuiteFile, r.Suite}, {convert.ConfigFile, r.Config}}
-	for _, f := range files {
+	for _, f := range outputs {
 		if path := filepath.Join(dir, f.name); f.text != nil && exists(path) && !c.force {
 			return plumb.WithHint(fmt.Errorf("%s exists already", c.shown(path)), "replace it with --force, or write to another directory with -o")
 		}
@@ -139,12 +140,12 @@ func (c *convertCmd) write(w *converted, r *convert.Result) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // not a secret
 		return fmt.Errorf("write the suite: %w", err)
 	}
-	for _, f := range files {
+	for _, f := range outputs {
 		if f.text == nil || r.Suite == nil {
 			continue
 		}
 		path := filepath.Join(dir, f.name)
-		if err := os.WriteFile(path, f.text, 0o644); err != nil { //nolint:gosec // not a secret
+		if err := files.Write(path, f.text, 0o644); err != nil {
 			return fmt.Errorf("write the suite: %w", err)
 		}
 		w.Files = append(w.Files, c.shown(path))

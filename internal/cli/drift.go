@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/drift"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 )
@@ -139,7 +139,7 @@ func (c *driftCmd) replay(ctx context.Context, o analyze.DriftOptions) error {
 		err := func() error {
 			in := c.Stdin
 			if name != "-" {
-				f, err := os.Open(c.path(name))
+				f, err := files.OpenStream(c.path(name))
 				if err != nil {
 					return fmt.Errorf("read records: %w", err)
 				}
@@ -193,7 +193,7 @@ func (c *driftCmd) printAlarms(s *drift.Stream) error {
 		if err := alarm.Write(&line); err != nil {
 			return err
 		}
-		if _, err := c.Stdout.Write(report.EscapeJSON(line.Bytes())); err != nil {
+		if _, err := c.rawStdout.Write(report.EscapeJSON(line.Bytes())); err != nil {
 			return err
 		}
 	}

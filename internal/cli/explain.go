@@ -146,7 +146,7 @@ func (c *explainCmd) checkCase(dir, caseID string) error {
 	if caseID == "" {
 		return nil
 	}
-	state, err := run.FoldWithout(dir, c.redact)
+	state, err := run.FoldWithout(dir, c.secrets())
 	if err != nil || state.Case(caseID) != nil {
 		return err
 	}
@@ -169,7 +169,7 @@ func (c *explainCmd) explain(ctx context.Context, dir string) (_ *job.Explanatio
 		return nil, err
 	}
 	defer interview.Close()
-	c.redact = interview.Redactor()
+	c.know(interview.Redactor())
 	asking, answered := func(int, run.Question) {}, func(job.Answer) {}
 	if !c.json {
 		c.showHead(dir, &interview.Explanation, len(interview.Questions))

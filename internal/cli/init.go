@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/schema"
@@ -234,7 +234,7 @@ func (c *initCmd) createProject(ctx context.Context, w *written) error {
 
 // write writes a file in the working directory that the user may share.
 func (c *initCmd) write(name string, data []byte) error {
-	if err := os.WriteFile(c.path(name), data, 0o644); err != nil { //nolint:gosec // not a secret
+	if err := files.Write(c.path(name), data, 0o644); err != nil {
 		return fmt.Errorf("write %s: %w", name, err)
 	}
 	return nil

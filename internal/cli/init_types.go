@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/suite"
 )
 
@@ -41,7 +41,7 @@ const tsconfig = `{
 func (c *initCmd) writeTypes() ([]string, error) {
 	types := []byte(suite.Types())
 	head, _, _ := bytes.Cut(types, []byte("\n"))
-	old, err := os.ReadFile(c.path(typesFile))
+	old, err := doc.Read(c.path(typesFile), doc.StateBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 	case err != nil:

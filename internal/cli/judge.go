@@ -94,7 +94,7 @@ func (c *calibrateCmd) run(ctx context.Context, flags *pflag.FlagSet, gold strin
 	if err != nil {
 		return err
 	}
-	c.redact = result.Redactor()
+	c.know(result.Redactor())
 	if err := c.show(result); err != nil {
 		return err
 	}

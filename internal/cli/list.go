@@ -87,7 +87,7 @@ func (c *listCmd) listSuite(ctx context.Context, p *job.Project, ref string) (ma
 	if err != nil {
 		return nil, err
 	}
-	c.redact = p.RedactorFor(source.Suite)
+	c.know(p.RedactorFor(source.Suite))
 	return c.listCases(source.Suite, cases)
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
@@ -95,7 +96,7 @@ func (c *normalizeCmd) run() error {
 		}
 	}
 	if c.promptFile != "" {
-		data, err := os.ReadFile(c.path(c.promptFile))
+		data, err := doc.ReadStream(c.path(c.promptFile), doc.DataBytes)
 		if err != nil {
 			return fmt.Errorf("read the prompt: %w", err)
 		}

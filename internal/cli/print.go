@@ -17,26 +17,26 @@ import (
 // secrets returns the redactor of this command: that of its job or its project, and before one is
 // open that of the environment.
 func (a *app) secrets() *redact.Redactor {
-	if a.redact == nil {
-		a.redact = a.env().Redactor()
+	if a.known.Load() == nil {
+		a.known.CompareAndSwap(nil, a.env().Redactor())
 	}
-	return a.redact
+	return a.known.Load()
 }
+
+// know sets the redactor of this command.
+func (a *app) know(r *redact.Redactor) { a.known.Store(r) }
 
 // clean makes foreign text fit to be printed: it removes terminal control codes and secrets.
 func (a *app) clean(s string) string { return a.secrets().String(report.Clean(s)) }
 
-// data returns standard output for what can be data, such as the output of a script: nothing is
-// removed from it unless it is a terminal.
+// data returns standard output for what can be data, such as the output of a script: unless it is a
+// terminal, only secrets are removed from it. It is for commands that print nothing else.
 func (a *app) data() io.Writer {
-	s, ok := a.Stdout.(*shown)
-	if !ok {
-		return a.Stdout
+	if m, ok := a.Stdout.(*masked); ok {
+		_, _, terminal := a.Size()
+		m.to.data = !terminal
 	}
-	if _, _, terminal := a.Size(); terminal {
-		return s
-	}
-	return s.Writer
+	return a.Stdout
 }
 
 // name is clean on one line: a name from elsewhere cannot add lines to a list.
@@ -101,7 +101,7 @@ func (a *app) print(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := a.Stdout.Write(report.EscapeJSON(doc.Bytes()))
+	_, err := a.rawStdout.Write(report.EscapeJSON(redact.MaskKeys(doc.Bytes())))
 	return err
 }
 

@@ -17,7 +17,7 @@ import (
 // env returns what jobs see of the process.
 func (a *app) env() job.Env {
 	e := job.Env{
-		Getenv: a.Getenv, Environ: a.Environ, Dir: a.Dir, Stdout: a.Stdout, Stderr: a.Stderr, Now: a.Now,
+		Getenv: a.Getenv, Environ: a.Environ, Dir: a.Dir, Stdout: a.rawStdout, Stderr: a.Stderr, Now: a.Now,
 		SuiteRead: spareMemory, Starting: boundMemory,
 	}
 	if a.Size == nil {
@@ -25,8 +25,8 @@ func (a *app) env() job.Env {
 	}
 	_, _, terminal := a.Size()
 	terminal = terminal && a.Getenv("TERM") != "dumb"
-	if s, ok := a.Stdout.(*shown); ok && terminal { // reports clean what they show, and add colors
-		e.Stdout = s.Writer
+	if m, ok := a.Stdout.(*masked); ok && terminal { // reports clean what they show, and add colors
+		e.Stdout = m.styled()
 	}
 	e.Display = report.Options{
 		Terminal: terminal, Color: terminal && a.Getenv("NO_COLOR") == "", Unicode: unicode(a.Getenv),
@@ -74,7 +74,8 @@ func (a *app) project(config *config.Config, outputDir string) (*job.Project, er
 // adopt uses the redactor of an opened project for this command, and closes the project at its end.
 func (a *app) adopt(p *job.Project, err error) (*job.Project, error) {
 	if err == nil {
-		a.redact, a.closers = p.Redactor(), append(a.closers, p)
+		a.know(p.Redactor())
+		a.closers = append(a.closers, p)
 	}
 	return p, err
 }
@@ -82,7 +83,7 @@ func (a *app) adopt(p *job.Project, err error) (*job.Project, error) {
 // adoptJob uses the redactor of an opened job for this command.
 func (a *app) adoptJob(j *job.Job, err error) (*job.Job, error) {
 	if err == nil {
-		a.redact = j.Redactor()
+		a.know(j.Redactor())
 	}
 	return j, err
 }

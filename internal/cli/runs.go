@@ -226,7 +226,7 @@ func (a *app) findRun(ctx context.Context, f projectFlags, ref string) (*job.Pro
 	if err != nil {
 		return nil, "", err
 	}
-	a.redact = p.RedactorOf(path)
+	a.know(p.RedactorOf(path))
 	return p, path, nil
 }
 
@@ -264,12 +264,12 @@ func (c *showCmd) run(ctx context.Context, args []string) error {
 	if len(args) == 2 {
 		return c.showCase(path, args[1])
 	}
-	state, err := run.FoldWithout(path, c.redact)
+	state, err := run.FoldWithout(path, c.secrets())
 	if err != nil {
 		return err
 	}
 	if c.json {
-		return report.WriteResults(c.Stdout, state, report.Without(c.redact, job.Sessions(path)))
+		return report.WriteResults(c.rawStdout, state, report.Without(c.secrets(), job.Sessions(path)))
 	}
 	return c.showRun(p, state, path)
 }
@@ -287,7 +287,7 @@ func (c *showCmd) showRun(p *job.Project, state *plumb.Run, path string) error {
 	}
 	env := c.env()
 	o := env.Display
-	o.Out, o.Unicode, o.Getenv, o.Redact = env.Stdout, unicode(c.Getenv), c.Getenv, c.redact
+	o.Out, o.Unicode, o.Getenv, o.Redact = env.Stdout, unicode(c.Getenv), c.Getenv, c.secrets()
 	if err := report.WriteRates(o, state); err != nil {
 		return err
 	}

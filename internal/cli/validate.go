@@ -81,6 +81,11 @@ func (c *validateCmd) validate(ctx context.Context, p *job.Project, broken doc.P
 			return err
 		}
 		summary, problems := bundle.ValidateIn(ctx, p.Host(0))
+		problems = append(problems, p.Planted(bundle, func() *plumb.Suite {
+			cases, _, _ := bundle.SuiteIn(ctx, p.Host(0)) // problems has what is wrong with it
+			_ = bundle.Close()
+			return cases
+		})...)
 		faults := len(doc.Problems(problems).Errors())
 		invalid += faults
 		all = append(all, validated{summary, list(problems)})

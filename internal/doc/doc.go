@@ -16,35 +16,42 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
+
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // Read reads the file at path, of at most most bytes. It returns an error for anything but a
 // regular file, except for the null device, which is an empty file.
 func Read(path string, most int64) ([]byte, error) { return read(path, most, false) }
 
-// ReadStream is [Read] that also accepts a named pipe, such as <(generate) of a shell. If no
-// process writes to the pipe within a few seconds, it returns an error.
+// ReadStream is [Read] that also accepts a named pipe, such as <(generate) of a shell; see
+// [files.OpenStream].
 func ReadStream(path string, most int64) ([]byte, error) { return read(path, most, true) }
 
 func read(path string, most int64, pipes bool) ([]byte, error) {
-	// Without O_NONBLOCK, opening a pipe waits for a writer.
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	var f io.ReadCloser
+	var err error
+	if pipes {
+		f, err = files.OpenStream(path)
+	} else {
+		f, err = files.Open(path)
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	if err == nil && pipes && info.Mode()&fs.ModeNamedPipe != 0 {
-		return readPipe(f, most)
+	size := int64(0)
+	if file, ok := f.(*os.File); ok {
+		info, err := file.Stat()
+		if err == nil {
+			err = refuse(path, info, most)
+		}
+		if err != nil {
+			return nil, err
+		}
+		size = info.Size()
 	}
-	if err == nil {
-		err = refuse(path, info, most)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return readAll(f, info.Size(), most)
+	return readAll(f, size, most)
 }
 
 // ReadFS is [Read] for a file of a file system.
@@ -73,21 +80,6 @@ func readAll(r io.Reader, size, most int64) ([]byte, error) {
 	return data.Bytes(), err
 }
 
-// readPipe reads a pipe to its end. Before a process writes to it, the pipe looks empty.
-func readPipe(f *os.File, most int64) ([]byte, error) {
-	const patience = 10 * time.Second
-	for end := time.Now().Add(patience); ; {
-		data, err := readAll(f, 0, most)
-		if len(data) > 0 || err != nil {
-			return data, err
-		}
-		if time.Now().After(end) {
-			return nil, errors.New("no process writes to the pipe")
-		}
-		<-time.After(20 * time.Millisecond)
-	}
-}
-
 // Regular returns the error that [Read] would return for the kind and size of the file at path.
 func Regular(path string, most int64) error {
 	info, err := os.Stat(path)
@@ -99,24 +91,10 @@ func Regular(path string, most int64) error {
 
 // refuse returns the reason for not reading a file, because of its kind or size, or nil.
 func refuse(path string, info fs.FileInfo, most int64) error {
-	what := "a device"
-	switch m := info.Mode(); {
-	case m.IsRegular() && info.Size() > most:
+	if info.Mode().IsRegular() && info.Size() > most {
 		return tooLarge(info.Size(), most)
-	case m.IsRegular():
-		return nil
-	case m.IsDir():
-		return &fs.PathError{Op: "read", Path: path, Err: syscall.EISDIR}
-	case m&fs.ModeNamedPipe != 0:
-		what = "a named pipe"
-	case m&fs.ModeSocket != 0:
-		what = "a socket"
-	default:
-		if null, err := os.Stat(os.DevNull); err == nil && os.SameFile(null, info) {
-			return nil
-		}
 	}
-	return &refusal{"it is " + what + ", not a file", "write its content to a file, and use that file"}
+	return files.Refuse(path, info)
 }
 
 func tooLarge(size, most int64) error {
@@ -124,8 +102,9 @@ func tooLarge(size, most int64) error {
 	if size > 0 {
 		has = Size(size) + ", more"
 	}
-	return &refusal{
-		fmt.Sprintf("it has %s than the limit of %s for such a file", has, Size(most)), "make it smaller, or split it",
+	return &files.Refusal{
+		Reason: fmt.Sprintf("it has %s than the limit of %s for such a file", has, Size(most)),
+		Hint:   "make it smaller, or split it",
 	}
 }
 
@@ -144,25 +123,24 @@ func Size(n int64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") + " " + unit
 }
 
-// refusal is the reason for not reading a file, with a hint.
-type refusal struct{ reason, advice string }
-
-func (r *refusal) Error() string { return r.reason }
-
-// Advice returns the hint that the command line prints.
-func (r *refusal) Advice() string { return r.advice }
-
 // File is a document that is being written. The old file stays in place until [File.Commit].
 type File struct {
-	*os.File
-	// target is the file to replace; "" if File writes to the target directly.
+	// in is the file in place that File writes to, or nil; otherwise temp becomes target.
+	in     *files.Output
+	temp   *os.File
 	target string
 }
 
 // Create starts to write the file at path, readable only by its owner. A replaced file keeps its
 // permissions. Create follows a symbolic link and replaces the file behind it. It writes directly
-// to a pipe, a device or a file in /dev.
-func Create(path string) (*File, error) {
+// to a pipe, a device or a file in /dev; see [files.OpenOutput].
+func Create(path string) (_ *File, err error) {
+	given := path
+	defer func() {
+		if err != nil { // name the path of the user, not the one that its links lead to
+			err = &fs.PathError{Op: "write", Path: given, Err: Cause(err)}
+		}
+	}()
 	for range 40 { // the usual limit of systems
 		if isDescriptor(path) {
 			break
@@ -180,26 +158,37 @@ func Create(path string) (*File, error) {
 	info, err := os.Stat(path)
 	switch {
 	case isDescriptor(path), err == nil && !info.Mode().IsRegular() && !info.IsDir():
-		f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		in, err := files.OpenOutput(given, os.O_APPEND, 0)
 		if err != nil {
 			return nil, err
 		}
-		return &File{f, ""}, nil
+		return &File{in: in}, nil
 	case err == nil && info.IsDir():
 		return nil, &fs.PathError{Op: "write", Path: path, Err: syscall.EISDIR}
 	case err == nil:
 		mode = info.Mode().Perm()
+	case !errors.Is(err, fs.ErrNotExist): // such as links that lead to each other
+		return nil, err
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // created with 0600
+	temp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // created with 0600
 	if err != nil {
 		return nil, err
 	}
+	f := &File{temp: temp, target: path}
 	if mode != 0o600 {
-		if err := f.Chmod(mode); err != nil {
-			return nil, errors.Join(err, (&File{f, path}).Discard())
+		if err := temp.Chmod(mode); err != nil {
+			return nil, errors.Join(err, f.Discard())
 		}
 	}
-	return &File{f, path}, nil
+	return f, nil
+}
+
+// Write writes b to the new content of the file.
+func (f *File) Write(b []byte) (int, error) {
+	if f.in != nil {
+		return f.in.Write(b)
+	}
+	return f.temp.Write(b)
 }
 
 // isDescriptor reports whether path names an open file of a process, such as /dev/stdout, to which
@@ -209,31 +198,38 @@ func isDescriptor(path string) bool {
 	return strings.HasPrefix(path, "/proc/") || strings.HasPrefix(path, "/dev/fd/")
 }
 
+// Chmod sets the permissions of the file, except of one that is written in place.
+func (f *File) Chmod(mode fs.FileMode) error {
+	if f.in != nil {
+		return nil
+	}
+	return f.temp.Chmod(mode)
+}
+
 // Commit ends the writing: it syncs the file and moves it into place.
 func (f *File) Commit() error {
-	if f.target == "" {
-		return f.Close()
+	if f.in != nil {
+		return f.in.Close()
 	}
-	err := f.Sync()
-	if closed := f.Close(); err == nil {
+	err := f.temp.Sync()
+	if closed := f.temp.Close(); err == nil {
 		err = closed
 	}
 	if err == nil {
-		err = os.Rename(f.Name(), f.target)
+		err = os.Rename(f.temp.Name(), f.target)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name()) // the first error is the one to report
+		_ = os.Remove(f.temp.Name()) // the first error is the one to report
 	}
 	return err
 }
 
 // Discard ends the writing and keeps the old file.
 func (f *File) Discard() error {
-	err := f.Close()
-	if f.target != "" {
-		err = errors.Join(err, os.Remove(f.Name()))
+	if f.in != nil {
+		return f.in.Close()
 	}
-	return err
+	return errors.Join(f.temp.Close(), os.Remove(f.temp.Name()))
 }
 
 // Write replaces the file at path with the output of write; see [Create].

@@ -12,6 +12,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // updateWait is how long [Update] waits for another process.
@@ -49,7 +50,7 @@ func lock(ctx context.Context, path string, wait time.Duration) (unlock func() e
 	defer cancel()
 	name := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".lock")
 	for {
-		l := flock.New(name, flock.SetPermissions(0o600))
+		l := flock.New(name, flock.SetFlag(files.LockFlags), flock.SetPermissions(0o600))
 		if _, err := l.TryLockContext(waiting, 50*time.Millisecond); err != nil {
 			err = errors.Join(err, l.Close())
 			if waiting.Err() != nil && ctx.Err() == nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -41,7 +42,7 @@ func addLines(path string) {
 			}
 			return Write(path, func(f *File) error {
 				for _, part := range []string{string(was), line, "end\n"} {
-					if _, err := f.WriteString(part); err != nil {
+					if _, err := io.WriteString(f, part); err != nil {
 						return err
 					}
 				}

@@ -26,6 +26,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -250,6 +251,9 @@ func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Ru
 	}
 	if len(s.Runners) == 0 && len(own) == 0 {
 		return nil, errors.New("the run has no runners")
+	}
+	if found := p.Planted(source.Bundle, func() *plumb.Suite { return source.Suite }); len(found) > 0 {
+		return nil, doc.Problems(found)
 	}
 	selected := *source.Suite
 	if selected.Cases, err = s.Filter.Select(source.Suite); err != nil {

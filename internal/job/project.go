@@ -252,6 +252,18 @@ func (p *Project) Read(ctx context.Context, ref, tier string, sessionLimit time.
 	return p.readCases(ctx, bundle, sessionLimit)
 }
 
+// Planted returns the problems of a suite that holds secrets; see [suite.Bundle.Secrets]. Names such as
+// the ids of its cases are no secrets: cases returns the suite, or nil if it is invalid.
+func (p *Project) Planted(bundle *suite.Bundle, cases func() *plumb.Suite) []doc.Problem {
+	found := bundle.Secrets(p.redact)
+	if len(found) > 0 {
+		if suite := cases(); suite != nil {
+			found = bundle.Secrets(p.RedactorFor(suite))
+		}
+	}
+	return p.env.ShownIn(found)
+}
+
 // readRecorded reads the suite that the run at path was made with.
 func (p *Project) readRecorded(ctx context.Context, path string, sessionLimit time.Duration) (*Source, error) {
 	bundle, err := suite.Open(filepath.Join(path, run.BundleDir))
@@ -302,7 +314,11 @@ func (p *Project) OpenSides(base, cand string) (b, c *compare.Side, err error) {
 
 // OpenSide opens one side of a comparison; see [compare.Open].
 func (p *Project) OpenSide(ref string) (*compare.Side, error) {
-	return compare.Open(ref, compare.OpenOptions{
+	side, err := compare.Open(ref, compare.OpenOptions{
 		Dir: p.env.Dir, Runs: p.Runs(), Baselines: p.Baselines(), RedactorOf: p.RedactorOf,
 	})
+	if err == nil { // a file can have any name, which reports repeat
+		side.Name = string(redact.MaskKeys([]byte(p.redact.String(side.Name))))
+	}
+	return side, err
 }

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"time"
 
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -39,7 +39,7 @@ func (p *Project) OldRuns(before time.Time, keep int) (*OldRuns, error) {
 	}
 	old, texts := &OldRuns{Runs: []OldRun{}}, [][]byte{}
 	add := func(path string) error {
-		data, err := os.ReadFile(path)
+		data, err := doc.Read(path, doc.StateBytes)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
 		}

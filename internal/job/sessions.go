@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/runner"
 )
 
@@ -174,7 +175,7 @@ func (s *storedSessions) normalize(dir, stdout string, req plumb.Request) (*plum
 		Exit     *int `json:"exit"`
 		ExitCode *int `json:"exitCode"`
 	}
-	if data, err := os.ReadFile(filepath.Join(dir, "meta.json")); err == nil {
+	if data, err := doc.Read(filepath.Join(dir, "meta.json"), doc.StateBytes); err == nil {
 		if err := json.Unmarshal(data, &meta); err != nil {
 			return nil, plumb.Failuref(plumb.OriginCollection, "read %s: %w", filepath.Join(dir, "meta.json"), err)
 		}

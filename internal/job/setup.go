@@ -17,6 +17,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 )
@@ -283,7 +284,7 @@ func hashFiles(dir string, skip func(rel string) bool) string {
 }
 
 func hashFile(name string) string {
-	f, err := os.Open(name)
+	f, err := files.Open(name)
 	if err != nil {
 		return unknownHash
 	}

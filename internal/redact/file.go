@@ -4,8 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"io"
-	"os"
 	"regexp"
+
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // ErrBinary means that a binary file contains a secret. Removing the secret would corrupt the file.
@@ -23,7 +24,7 @@ func (r *Redactor) FileName(path string) string {
 // CopyFile copies a file to to, without the secrets. It returns [ErrBinary] for a binary file with
 // secrets.
 func (r *Redactor) CopyFile(to io.Writer, name string) (err error) {
-	in, err := os.Open(name)
+	in, err := files.Open(name)
 	if err != nil {
 		return err
 	}
@@ -46,7 +47,7 @@ func (r *Redactor) CopyFile(to io.Writer, name string) (err error) {
 
 // InFile reports whether a file contains secrets.
 func (r *Redactor) InFile(name string) (found bool, err error) {
-	in, err := os.Open(name)
+	in, err := files.Open(name)
 	if err != nil {
 		return false, err
 	}

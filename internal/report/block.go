@@ -17,6 +17,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // block is the run of one model in the documented results format, without its results, which are
@@ -136,7 +137,7 @@ func writeBlocks(w io.Writer, path string, known []span, run *plumb.Run, s Sessi
 	}
 	fmt.Fprint(out, "[")
 	if len(known) > 0 {
-		f, err := os.Open(path)
+		f, err := files.Open(path)
 		if err != nil {
 			return err
 		}

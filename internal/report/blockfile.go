@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // span is the position of a block in a file, with the keys that decide whether it is replaced.
@@ -29,7 +30,7 @@ func readBlocks(path string) ([]span, error) {
 	}
 	var f *os.File
 	if err == nil {
-		f, err = os.Open(path)
+		f, err = files.Open(path)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open results file: %w", err)

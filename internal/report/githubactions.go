@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // GitHub shows at most this many annotations of a step, per level.
@@ -175,10 +177,10 @@ func appendSummary(o *Options, text string) error {
 	if name == "" {
 		return nil
 	}
-	f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	f, err := files.OpenOutput(name, os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return fmt.Errorf("open step summary: %w", err)
 	}
-	_, err = f.WriteString(text + "\n")
+	_, err = io.WriteString(f, text+"\n")
 	return errors.Join(err, f.Close())
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 )
 
@@ -101,7 +102,7 @@ func (w *workspaces) bootstrap(
 
 // copyClean copies a log file without secrets.
 func (w *workspaces) copyClean(to, from string) error {
-	in, err := os.Open(from)
+	in, err := files.Open(from)
 	if err != nil {
 		return err
 	}
@@ -135,7 +136,7 @@ func program(name, dir string) (string, error) {
 
 // lastLine returns the last line of a log file that is not empty.
 func lastLine(path string) string {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return ""
 	}

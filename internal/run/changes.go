@@ -15,6 +15,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 const (
@@ -106,7 +107,7 @@ func readText(name string, info fs.FileInfo) ([]byte, bool) {
 	if info.Size() == 0 { // as for the files of /proc
 		return []byte{}, true
 	}
-	f, err := os.Open(name)
+	f, err := files.Open(name)
 	if err != nil {
 		return nil, false
 	}

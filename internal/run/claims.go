@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Claim connects an opaque id to a run. Sessions get the id, not the directory of the run, which
@@ -62,7 +63,7 @@ func Claims() (map[string]Claim, error) {
 	}
 	for _, e := range entries {
 		file := filepath.Join(claimsDir(), e.Name())
-		text, err := os.ReadFile(file)
+		text, err := doc.Read(file, doc.EnvBytes)
 		if dir := strings.TrimSpace(string(text)); err == nil && filepath.IsAbs(dir) && e.Type().IsRegular() {
 			found[e.Name()] = Claim{ID: e.Name(), RunDir: dir, file: file}
 		}
@@ -73,7 +74,7 @@ func Claims() (map[string]Claim, error) {
 // Owner returns the claim of the run to which a directory of workspaces belongs; its RunDir is ""
 // if the claim is gone. ok is false if the directory does not belong to Plumb.
 func Owner(workspaces string, claims map[string]Claim) (c Claim, ok bool) {
-	text, err := os.ReadFile(filepath.Join(workspaces, OwnerFile))
+	text, err := doc.Read(filepath.Join(workspaces, OwnerFile), doc.EnvBytes)
 	if err != nil {
 		return Claim{}, false
 	}

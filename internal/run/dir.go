@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // The file names in a run directory.
@@ -90,7 +91,7 @@ func Open(path string) (*Dir, error) {
 }
 
 func open(id, path string) (*Dir, error) {
-	lock := flock.New(filepath.Join(path, lockFile), flock.SetPermissions(0o600))
+	lock := flock.New(filepath.Join(path, lockFile), flock.SetFlag(files.LockFlags), flock.SetPermissions(0o600))
 	ok, err := lock.TryLock()
 	if err != nil {
 		return nil, fmt.Errorf("lock run directory: %w", err)
@@ -166,7 +167,7 @@ func Locked(path string) bool {
 	if _, err := os.Stat(name); err != nil {
 		return false
 	}
-	lock := flock.New(name, flock.SetPermissions(0o600))
+	lock := flock.New(name, flock.SetFlag(files.LockFlags), flock.SetPermissions(0o600))
 	ok, err := lock.TryLock()
 	if ok {
 		_ = lock.Close() // the lock protected no write

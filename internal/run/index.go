@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // Index finds the sessions of one execution in a run log without reading the rest. It uses 16 bytes
@@ -105,7 +106,7 @@ func (x *Index) find(execution int) (*os.File, []entry, error) {
 	defer x.mu.Unlock()
 	if x.file == nil {
 		var err error
-		if x.file, err = os.Open(filepath.Join(x.path, EventsFile)); err != nil {
+		if x.file, err = files.Open(filepath.Join(x.path, EventsFile)); err != nil {
 			return nil, nil, fmt.Errorf("read the run log: %w", err)
 		}
 	}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
@@ -541,7 +542,7 @@ func scan(path string, fn func(line []byte, at int64) error) (extent, error) {
 	err := doc.Regular(name, math.MaxInt64)
 	var f *os.File
 	if err == nil {
-		f, err = os.Open(name)
+		f, err = files.Open(name)
 	}
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {

@@ -127,7 +127,7 @@ func (c treeCopy) link(from, to string, outside []string) error {
 }
 
 func copyFile(from, to string) (err error) {
-	in, err := os.Open(from)
+	in, err := files.Open(from)
 	if err != nil {
 		return err
 	}

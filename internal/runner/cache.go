@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
@@ -96,7 +97,15 @@ func (c *Cache) path(key cacheKey) string {
 
 // read decodes the entry for key into value, and reports whether it succeeded.
 func (c *Cache) read(key cacheKey, value any) bool {
-	data, err := os.ReadFile(c.path(key))
+	path := c.path(key)
+	var data []byte
+	info, err := os.Lstat(path)
+	switch {
+	case err == nil && !info.Mode().IsRegular():
+		err = errDamaged // Plumb writes no links; one could lead anywhere
+	case err == nil:
+		data, err = doc.Read(path, doc.SessionBytes)
+	}
 	if err == nil {
 		var body []byte
 		if body, err = openEntry(key, data); err == nil {

@@ -16,6 +16,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
@@ -362,7 +363,7 @@ func (c *command) failure(origin plumb.Origin, err error, stderr []byte) *plumb.
 
 // beginning reads a file up to a limit.
 func beginning(name string, limit int) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := files.Open(name)
 	if err != nil {
 		return nil, err
 	}
@@ -372,7 +373,7 @@ func beginning(name string, limit int) ([]byte, error) {
 
 // ending reads the end of a file, and begins with a complete line.
 func ending(name string, limit int) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := files.Open(name)
 	if err != nil {
 		return nil, err
 	}

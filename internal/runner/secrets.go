@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/url"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -122,16 +121,12 @@ func (c *collector) named(label, name, value string) {
 	}
 }
 
-// wellKnown matches words with the form of a key of many services.
-var wellKnown = regexp.MustCompile(`\b(?:sk-|sk_live_|rk_live_|ghp_|gho_|ghs_|github_pat_|glpat-|` +
-	`xox[abps]-|AKIA|AIza|hf_|npm_|pypi-|eyJ)[A-Za-z0-9_.-]{16,}`)
-
 // text adds the secrets within a text of the settings.
 func (c *collector) text(s string) {
 	for _, variable := range references(s) {
 		c.add(variable, c.getenv(variable))
 	}
-	for _, word := range wellKnown.FindAllString(s, -1) {
+	for _, word := range redact.Keys(s) {
 		c.add("key in the config", word)
 	}
 	if !strings.Contains(s, "://") {

@@ -460,11 +460,11 @@ func (c *checkCode) run(
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	stdout, err := os.ReadFile(program.Stdout)
+	stdout, err := doc.Read(program.Stdout, doc.DataBytes)
 	if err != nil {
 		return nil, err
 	}
-	stderr, err := os.ReadFile(program.Stderr)
+	stderr, err := doc.Read(program.Stderr, doc.DataBytes)
 	if err != nil {
 		return nil, err
 	}

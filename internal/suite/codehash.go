@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/script"
 )
 
@@ -93,7 +94,7 @@ func treeHash(dir string) (string, error) {
 }
 
 func fileHash(path string) (_ string, err error) {
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return "", err
 	}

@@ -4,10 +4,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/convert"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // foreignBytes is how much of a file is read to recognize its format.
@@ -19,7 +19,7 @@ func foreign(ref, full string, info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
 		return nil // reading a pipe would empty it
 	}
-	file, err := os.Open(full)
+	file, err := files.Open(full)
 	if err != nil {
 		return nil
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 const byteOrderMark = "\xEF\xBB\xBF"
@@ -155,7 +156,7 @@ func (b *Bundle) chunks() (*chunks, error) {
 	if b.file == "" || b.data != nil {
 		return &chunks{data: b.data}, nil
 	}
-	f, err := os.Open(b.file)
+	f, err := files.Open(b.file)
 	return &chunks{file: f}, err
 }
 

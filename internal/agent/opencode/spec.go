@@ -17,6 +17,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/spec"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 )
 
@@ -239,7 +240,7 @@ func exportOpencode(ctx context.Context, l *spec.Launch, session, name string) (
 
 // wholeJSON reports whether a file begins and ends as a JSON object.
 func wholeJSON(file string) bool {
-	f, err := os.Open(file)
+	f, err := files.Open(file)
 	if err != nil {
 		return false
 	}

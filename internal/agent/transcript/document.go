@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // EachValue streams one JSON document from a file. It descends into the objects and arrays whose
@@ -23,7 +24,7 @@ import (
 // from some point on; fn has then received all values before that point. [ErrEnough] ends the
 // reading.
 func EachValue(path string, descend []string, fn func(path string, value []byte) error) error {
-	f, err := os.Open(path)
+	f, err := files.OpenStream(path)
 	if err != nil {
 		return fmt.Errorf("read the transcript: %w", err)
 	}

@@ -9,6 +9,8 @@ import (
 	"io"
 	"os"
 	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // These bounds keep the memory for reading independent of what the agent printed.
@@ -32,12 +34,12 @@ var ErrEnough = errors.New("enough is read")
 // only valid during the call. JSON strings longer than [MaxString] are cut during reading and then
 // end in cutMark: valid JSON stays valid, and memory is bounded. [ErrEnough] ends the reading.
 func EachLine(path string, fn func(line []byte) error) error {
-	f, err := os.Open(path)
+	f, err := files.OpenStream(path)
 	if err != nil {
 		return fmt.Errorf("read the transcript: %w", err)
 	}
 	size := int64(MaxString)
-	if info, err := f.Stat(); err == nil {
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
 		size = min(size, info.Size()+1)
 	}
 	if err = readLines(bufio.NewReaderSize(f, int(size)), fn); errors.Is(err, ErrEnough) {

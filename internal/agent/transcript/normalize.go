@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // Transcript is the record that one session of an agent left behind.
@@ -130,7 +131,7 @@ func LastLines(path string) string {
 	if path == "" {
 		return ""
 	}
-	f, err := os.Open(path)
+	f, err := files.Open(path)
 	if err != nil {
 		return ""
 	}

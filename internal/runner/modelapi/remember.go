@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -57,7 +58,7 @@ func (m memory) write(k laneKey, n int) {
 		return
 	}
 	_ = doc.Write(m.file(k), func(f *doc.File) error {
-		_, err := f.WriteString(strconv.Itoa(min(n, maxRemembered)))
+		_, err := io.WriteString(f, strconv.Itoa(min(n, maxRemembered)))
 		return err
 	})
 	m.prune()
