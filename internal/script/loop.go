@@ -99,12 +99,17 @@ func (vm *VM) step() bool {
 			break
 		}
 		did = true
+		vm.count(t.owner)
 		vm.turn(t.owner, func() error { return vm.enter("fire", t.id) })
 	}
 	immediates := vm.immediates
 	vm.immediates = nil
 	for _, i := range immediates {
 		did = true
+		if i.owner != nil && i.owner.judge && vm.calls[i.owner.id] != i.owner { // its call has ended
+			continue
+		}
+		vm.count(i.owner)
 		vm.turn(i.owner, func() error { return vm.enter("fire", i.id) })
 	}
 	return did
@@ -223,15 +228,48 @@ func (vm *VM) checkRejections() {
 	}
 }
 
+// mostFired limits the timers that run after the function of a call has returned.
+const mostFired = 1000
+
+// count counts a timer that a call left behind.
+func (vm *VM) count(c *call) {
+	if c == nil || !c.judge || !c.settled || vm.calls[c.id] != c {
+		return
+	}
+	if c.fired++; c.fired > mostFired {
+		vm.deliver(c, nil, ErrLeft)
+	}
+}
+
+// unfinished reports whether something that a call started still runs, and lets its timers run now.
+func (vm *VM) unfinished(c *call) bool {
+	if !c.judge || c.err != nil {
+		return false
+	}
+	pending := vm.timers.hasten(c) || c.started > 0
+	for _, i := range vm.immediates {
+		pending = pending || i.owner == c
+	}
+	return pending
+}
+
 func (vm *VM) deliverSettled() {
 	for _, c := range vm.calls {
-		if c.settled {
+		if c.settled && !vm.unfinished(c) {
 			if vm.exec != nil && c.err != nil {
 				vm.exec.fail(vm, c.err)
 			}
 			err := c.err
 			if c.ctx.Err() != nil { // the result of a process that was killed at the deadline means nothing
 				err = timeout(c.ctx)
+			}
+			if c.judge && err == nil {
+				if vm.changed == "" {
+					vm.changed = vm.eng.changed(vm.shared)
+				}
+				if vm.changed != "" {
+					err = &sharedError{vm.changed}
+				}
 			}
 			vm.deliver(c, c.result, err)
 		}

@@ -47,6 +47,7 @@ export async function judged(hook: unknown, report: SessionReport, evidence: Evi
 	try {
 		await perform(run, report, () => (hook as (...args: unknown[]) => unknown)(report, contextOf(report)));
 	} catch (error) {
+		if (error === null) throw error; // the engine had no memory left for an error, which Go knows
 		thrown = { error };
 	}
 	const failures = run.failures.map((f) => failed(f.error, f.class, true));
