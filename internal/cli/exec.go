@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -29,13 +30,15 @@ process.argv. The exit code is that of the script: 1 after an uncaught error, ot
 	return cmd
 }
 
+// run redacts what the script prints, as every output of Plumb.
 func (c *execCmd) run(ctx context.Context, file string, args []string) error {
 	ctx, cancel := c.whileRead(ctx)
 	defer cancel()
+	stdout, stderr := c.secrets().Writer(c.Stdout), c.secrets().Writer(c.Stderr)
 	code, err := suite.Exec(ctx, c.path(file), args, lib.Host{
-		Stdout: c.Stdout, Stderr: c.Stderr, Environ: c.Environ, Dir: c.Dir,
+		Stdout: stdout, Stderr: stderr, Environ: c.Environ, Dir: c.Dir,
 	})
-	if err != nil {
+	if err := errors.Join(err, stdout.Close(), stderr.Close()); err != nil {
 		return err
 	}
 	return exit(code)

@@ -124,7 +124,7 @@ func (vm *VM) idle() bool {
 		return false
 	}
 	for _, c := range vm.calls {
-		vm.deliver(c, nil, ErrNeverSettled)
+		vm.deliver(c, nil, vm.left(c, ErrNeverSettled))
 	}
 	return vm.exec != nil && vm.exec.begun && vm.exec.leave(vm)
 }
@@ -200,7 +200,7 @@ func (vm *VM) blame(c *call, err error) {
 			err = timeout(c.ctx)
 		}
 		vm.mu.Unlock()
-		vm.deliver(c, nil, err)
+		vm.deliver(c, nil, vm.left(c, err))
 		return
 	}
 	if errors.Is(err, ErrInterrupted) { // the rest of a finished call was stopped
@@ -253,6 +253,20 @@ func (vm *VM) unfinished(c *call) bool {
 	return pending
 }
 
+// left returns the error of a call that changed what all calls share, and else err.
+func (vm *VM) left(c *call, err error) error {
+	if !c.judge || errors.Is(err, ErrTimeout) {
+		return err
+	}
+	if vm.changed == "" {
+		vm.changed = vm.eng.changed(vm.shared)
+	}
+	if vm.changed != "" {
+		return &sharedError{vm.changed}
+	}
+	return err
+}
+
 func (vm *VM) deliverSettled() {
 	for _, c := range vm.calls {
 		if c.settled && !vm.unfinished(c) {
@@ -263,15 +277,7 @@ func (vm *VM) deliverSettled() {
 			if c.ctx.Err() != nil { // the result of a process that was killed at the deadline means nothing
 				err = timeout(c.ctx)
 			}
-			if c.judge && err == nil {
-				if vm.changed == "" {
-					vm.changed = vm.eng.changed(vm.shared)
-				}
-				if vm.changed != "" {
-					err = &sharedError{vm.changed}
-				}
-			}
-			vm.deliver(c, c.result, err)
+			vm.deliver(c, c.result, vm.left(c, err))
 		}
 	}
 }

@@ -397,7 +397,7 @@ func (c *checkCode) original(name string, f *checkFile) (string, error) {
 	defer c.mu.Unlock()
 	if c.copies == "" {
 		var err error
-		if c.copies, err = os.MkdirTemp("", "plumb-check-*"); err != nil {
+		if c.copies, err = proc.TempCheck.Dir(); err != nil {
 			return "", err
 		}
 	}
@@ -445,7 +445,7 @@ func (c *checkCode) run(
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.MkdirTemp("", "plumb-check-*")
+	root, err := proc.TempCheck.Dir()
 	if err != nil {
 		return nil, err
 	}
