@@ -23,7 +23,7 @@ func TestF11_ConfigEnds(t *testing.T) {
 		`module.exports = () => { throw new Error("no") }`:                "no",
 	} {
 		dir := t.TempDir()
-		t.Setenv("TMPDIR", filepath.Join(dir))
+		t.Setenv("TMPDIR", dir)
 		file := filepath.Join(dir, "promptfooconfig.js")
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

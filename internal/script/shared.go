@@ -252,11 +252,11 @@ func (s *shared) path(e *engine, i int) string {
 
 // member returns how a script writes a property of an object.
 func (e *engine) member(a lib.TJSAtom) string {
-	if text := e.atom(a); !strings.HasPrefix(text, "Symbol.") {
-		return "." + text
-	} else {
+	text := e.atom(a)
+	if strings.HasPrefix(text, "Symbol.") {
 		return "[" + text + "]"
 	}
+	return "." + text
 }
 
 // atom returns the text of a property's key.
