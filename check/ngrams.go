@@ -115,15 +115,22 @@ func gleuWords(s string) []string {
 	return words
 }
 
+// contraction is a pattern with two parts, and the text that each match contains.
+type contraction struct {
+	text    string
+	pattern *regexp.Regexp
+}
+
 // contractions are words that the Penn Treebank counts as two, and the quotation mark that ends a
 // word.
-var contractions = sync.OnceValue(func() []*regexp.Regexp { //nolint:gochecknoglobals // compiled once
-	var all []*regexp.Regexp
+var contractions = sync.OnceValue(func() []contraction { //nolint:gochecknoglobals // compiled once
+	var all []contraction
+	plain := strings.NewReplacer("([^'])", "", `\b`, "", "(", "", ")", "")
 	for _, pattern := range []string{
 		`([^'])(' )`, `\b(can)(not)\b`, `\b(d)('ye)\b`, `\b(gim)(me)\b`, `\b(gon)(na)\b`, `\b(got)(ta)\b`, `\b(lem)(me)\b`,
 		`\b(more)('n)\b`, `\b(wan)(na)\b`, `( 't)(is)\b`, `( 't)(was)\b`,
 	} {
-		all = append(all, regexp.MustCompile(pattern))
+		all = append(all, contraction{plain.Replace(pattern), regexp.MustCompile(pattern)})
 	}
 	return all
 })
@@ -140,8 +147,7 @@ func treebank(s string) []string {
 		rest := s[i+size:]
 		switch {
 		case strings.HasPrefix(s[i:], "..."), strings.HasPrefix(s[i:], "--"):
-			size = strings.IndexFunc(s[i:]+" ", func(c rune) bool { return c != r })
-			size = min(size, map[rune]int{'.': 3, '-': 2}[r])
+			size = map[rune]int{'.': 3, '-': 2}[r]
 			apart(s[i : i+size])
 		case r == '"' && (i == 0 || strings.IndexByte(" ([{<", s[i-1]) >= 0):
 			apart("``")
@@ -162,7 +168,9 @@ func treebank(s string) []string {
 		s = strings.ReplaceAll(s, end, " "+end)
 	}
 	for _, word := range contractions() {
-		s = word.ReplaceAllString(s, "$1 $2")
+		if strings.Contains(s, word.text) { // most texts have none of them, and a pattern takes long
+			s = word.pattern.ReplaceAllString(s, "$1 $2")
+		}
 	}
 	return strings.Fields(s)
 }
@@ -170,7 +178,7 @@ func treebank(s string) []string {
 // endsSentence reports whether a full stop between two parts of a text ends it, as opposed to that
 // of U.S. or of a sentence in the middle.
 func endsSentence(before, after string) bool {
-	if strings.Trim(after, `])}>'" `) != "" || before == "" || strings.HasSuffix(before, ".") {
+	if strings.TrimLeft(after, `])}>'" `) != "" || before == "" || strings.HasSuffix(before, ".") {
 		return false
 	}
 	letter := func(i int) bool { return i >= 0 && before[i] >= 'a' && before[i] <= 'z' }

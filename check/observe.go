@@ -245,7 +245,24 @@ func (s *matches) first() (sure, maybe int) {
 	return sure, min(sure, maybe)
 }
 
+// tooLarge returns a failure if the search of what the agent did could take too long.
+func (m *seenMatcher) tooLarge(ev *plumb.Evidence) *plumb.Failure {
+	if m.pattern == nil {
+		return nil
+	}
+	bytes := 0
+	for _, o := range m.kind.observed.list(m, ev) {
+		bytes += len(o.text)
+	}
+	return m.pattern.tooLarge(bytes)
+}
+
 func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
+	for searched := m; searched != nil; searched = searched.before {
+		if f := searched.tooLarge(ev); f != nil {
+			return unmeasured(f)
+		}
+	}
 	s := m.find(ev)
 	n := len(s.found)
 	least, most, want := m.want.limits()

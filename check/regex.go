@@ -3,7 +3,6 @@ package check
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"regexp/syntax"
 	"strings"
 	"sync"
@@ -52,7 +51,7 @@ type regexMatcher struct {
 	offline
 	pattern  string
 	how      Text
-	compiled lazy[regexp.Regexp]
+	compiled lazy[pattern]
 }
 
 // Regex passes if the pattern, in the syntax of package regexp, matches somewhere in the output.
@@ -82,11 +81,14 @@ func (r *regexMatcher) describe(o options) {
 }
 
 func (r *regexMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
-	re, err := r.compiled.get(func() (*regexp.Regexp, error) { return regexp.Compile(r.expression()) })
+	re, err := r.compiled.get(func() (*pattern, error) { return compilePattern(r.expression()) })
 	if err != nil {
 		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err))
 	}
 	output := r.how.normalize(ev.Report.FinalOutput)
+	if f := re.tooLarge(len(output)); f != nil {
+		return unmeasured(f)
+	}
 	seen := r.how.normalize(withoutSecrets(ev, ev.Report.FinalOutput))
 	var v plumb.Verdict
 	if at := re.FindStringIndex(output); at != nil {

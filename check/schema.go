@@ -39,7 +39,13 @@ type schemaMatcher struct {
 	offline
 	schema   json.RawMessage // canonical
 	bare     bool
-	compiled lazy[jsonschema.Schema]
+	compiled lazy[compiledSchema]
+}
+
+// compiledSchema is a schema, and a pattern as large as all of its patterns together.
+type compiledSchema struct {
+	*jsonschema.Schema
+	patterns pattern
 }
 
 // JSONSchema passes if the JSON in the output, which it finds as [IsJSON] does, is valid against
@@ -64,7 +70,7 @@ func newSchema(schema json.RawMessage) (*schemaMatcher, error) {
 
 const schemaURL = "plumb:///schema.json"
 
-func (s *schemaMatcher) compile() (*jsonschema.Schema, error) {
+func (s *schemaMatcher) compile() (*compiledSchema, error) {
 	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(string(s.schema)))
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
@@ -72,12 +78,21 @@ func (s *schemaMatcher) compile() (*jsonschema.Schema, error) {
 	c := jsonschema.NewCompiler()
 	c.UseLoader(noLoader{})
 	c.AssertFormat()
+	var patterns pattern
+	c.UseRegexpEngine(func(expression string) (jsonschema.Regexp, error) {
+		p, err := compilePattern(expression)
+		if err != nil {
+			return nil, err
+		}
+		patterns.instructions += p.instructions
+		return p, nil
+	})
 	if err := c.AddResource(schemaURL, doc); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	compiled, err := c.Compile(schemaURL)
 	if err == nil {
-		return compiled, nil
+		return &compiledSchema{compiled, patterns}, nil
 	}
 	if invalid, ok := errors.AsType[*jsonschema.SchemaValidationError](err); ok {
 		if complaint, ok := errors.AsType[*jsonschema.ValidationError](invalid.Err); ok {
@@ -107,6 +122,9 @@ func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdi
 	schema, err := s.compiled.get(s.compile)
 	if err != nil {
 		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err))
+	}
+	if f := schema.patterns.tooLarge(len(text)); f != nil {
+		return unmeasured(f)
 	}
 	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
 	if err != nil {

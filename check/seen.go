@@ -180,7 +180,7 @@ type seenMatcher struct {
 	offline
 	kind    *Kind
 	want    Seen
-	pattern *regexp.Regexp
+	pattern *pattern
 	path    *regexp.Regexp
 	args    any
 	before  *seenMatcher
@@ -196,7 +196,7 @@ func newSeenMatcher(kind string, want Seen) (*seenMatcher, error) {
 	}
 	var err error
 	if want.Pattern != "" {
-		if m.pattern, err = regexp.Compile(want.Pattern); err != nil {
+		if m.pattern, err = compilePattern(want.Pattern); err != nil {
 			return nil, err
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/plumb-eval/plumb/examples"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -64,7 +65,7 @@ func (c *demoCmd) run(ctx context.Context) error {
 	if c.agents {
 		return c.runAgents(ctx)
 	}
-	root, err := os.MkdirTemp("", "plumb-demo-")
+	root, err := proc.TempDemo.Dir()
 	if err != nil {
 		return fmt.Errorf("make a directory for the demo: %w", err)
 	}
@@ -102,7 +103,7 @@ func (c *demoCmd) runAgents(ctx context.Context) error {
 		return plumb.WithHint(errors.New("the scripted agents need sh, which is not on the PATH"),
 			"plumb demo works without it")
 	}
-	root, err := os.MkdirTemp("", "plumb-demo-")
+	root, err := proc.TempDemo.Dir()
 	if err == nil {
 		err = os.CopyFS(root, examples.Agents())
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/agentscript"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/report"
 )
 
@@ -201,7 +202,7 @@ func proveAgent(ctx context.Context, c plumb.RunnerConfig, env agent.Env) proof 
 
 // try runs both sessions and compares their reports.
 func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, spec agent.Spec, env agent.Env) error {
-	root, err := os.MkdirTemp("", "plumb-doctor-")
+	root, err := proc.TempDoctor.Dir()
 	if err != nil {
 		return fmt.Errorf("make a directory for the proof: %w", err)
 	}

@@ -34,7 +34,7 @@ func gcCommand(a *app) *cobra.Command {
 
 A run whose process is alive is not touched. The kept workspaces of failed sessions are deleted when they are older
 than --older-than, or when the directory of their run is gone; those of other projects only with --all. The
-configuration directories of agents whose process is dead are deleted, too. The runs themselves, in .plumb/runs, are
+configuration directories of agents, and the temporary directories, whose process is dead are deleted, too. The runs themselves, in .plumb/runs, are
 kept; see plumb runs --prune.`,
 		Example: "  plumb gc --dry-run\n  plumb gc --older-than 24h",
 		Args:    cobra.NoArgs,
@@ -80,7 +80,7 @@ func (c *gcCmd) show(found *job.Garbage) {
 		fmt.Fprintf(c.Stdout, "%s process %d of run %s: %s\n", ended, p.PID, p.Run, p.Command)
 	}
 	const few = 10
-	for _, dirs := range [][]string{found.Workspaces, found.Homes} {
+	for _, dirs := range [][]string{found.Workspaces, found.Homes, found.Temporary} {
 		for i, dir := range dirs {
 			if i == few && !found.DryRun {
 				fmt.Fprintf(c.Stdout, "%s %d more there\n", deleted, len(dirs)-few)
@@ -89,7 +89,7 @@ func (c *gcCmd) show(found *job.Garbage) {
 			fmt.Fprintf(c.Stdout, "%s %s\n", deleted, dir)
 		}
 	}
-	if len(found.Processes)+len(found.Workspaces)+len(found.Homes) == 0 {
+	if len(found.Processes)+len(found.Workspaces)+len(found.Homes)+len(found.Temporary) == 0 {
 		fmt.Fprintln(c.Stdout, "nothing to clean up")
 	}
 	if len(found.Others) == 0 {

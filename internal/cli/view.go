@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/proc"
 )
 
 // viewCmd is plumb view.
@@ -45,7 +46,7 @@ as for plumb resume; without it, the last run. Without a terminal or a browser, 
 func (a *app) view(p *job.Project, path string) error {
 	file := filepath.Join(path, "report.html")
 	if err := p.WritePage(path, file); err != nil {
-		dir, failed := os.MkdirTemp("", "plumb-view-*")
+		dir, failed := proc.TempView.Dir()
 		if failed != nil {
 			return err
 		}

@@ -1,10 +1,13 @@
 package convert
 
 import (
-	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
@@ -16,23 +19,44 @@ import (
 // that what is not text is refused in the same way.
 const aFunction = "file://a function in the config"
 
+// moduleName is the name of the module with the functions that the conversion calls in the engine.
+const moduleName = "plumb/convert"
+
+// moduleText is its source. config returns what a config exports, and invalid why a pattern is no
+// regular expression of JavaScript.
+const moduleText = `__entry.config = async (aFunction) => {
+	const main = globalThis.__main;
+	let value = main?.default ?? main;
+	if (typeof value === "function") value = await value();
+	return JSON.stringify(value, (_, v) => typeof v === "function" ? aFunction : v) ?? "null";
+};
+__entry.invalid = (pattern) => { try { new RegExp(pattern); return ""; } catch (e) { return String(e.message); } };`
+
+// moduleLimit is the time in which a config in code must load, and in which its function must end.
+const moduleLimit = 30 * time.Second
+
 // module returns what a config in JavaScript or TypeScript exports.
 func (w *work) module(file string) (node, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
 		return node{}, fmt.Errorf("convert %s: %w", file, err)
 	}
-	text, err := w.execute(filepath.Dir(abs), `import * as all from `+quoteJSON(abs)+`;
-let value = all.default ?? all;
-if (typeof value === "function") value = await value();
-console.log(JSON.stringify(value, (_, v) => typeof v === "function" ? `+quoteJSON(aFunction)+` : v) ?? "null");`)
+	names := map[string]bool{moduleName: true}
+	for name := range lib.Modules() {
+		names[name] = true
+	}
+	program, err := script.Build(script.BuildOptions{Entry: abs, Modules: names, Preload: []string{moduleName}})
+	var text string
+	if err == nil {
+		text, err = w.execute(program, filepath.Dir(abs), "config", aFunction)
+	}
 	if err != nil {
 		if problems := (lib.Places{Origin: abs, Named: file}).Thrown(err); problems != nil {
 			return node{}, problems
 		}
-		return node{}, fmt.Errorf("convert %s: %w", file, err)
+		return node{}, doc.Problems{{Pos: plumb.Position{File: file}, Message: err.Error(), Hint: plumb.Hint(err)}}
 	}
-	v, problem := doc.ParseJSON(file, bytes.TrimSpace(text))
+	v, problem := doc.ParseJSON(file, []byte(text))
 	if problem != nil {
 		problem.Pos.Line, problem.Pos.Column = 0, 0
 		return node{}, doc.Problems{*problem}
@@ -53,42 +77,39 @@ func forget(v *doc.Value) {
 	}
 }
 
-// execute runs a script with arguments in a directory, and returns what it prints. The script must
-// not change files or start programs.
-func (w *work) execute(dir, code string, args ...string) ([]byte, error) {
-	temporary, err := os.MkdirTemp("", "plumb-convert-")
-	if err != nil {
-		return nil, fmt.Errorf("write a script: %w", err)
-	}
-	defer func() { _ = os.RemoveAll(temporary) }()
-	file := filepath.Join(temporary, "script.mjs")
-	if err := os.WriteFile(file, []byte(code), 0o600); err != nil {
-		return nil, fmt.Errorf("write a script: %w", err)
-	}
-	program, err := lib.Build(file)
-	if err != nil {
-		return nil, err //nolint:wrapcheck // the places of its problems are those of the user's file
-	}
+// execute loads a program in a directory, and calls a function of the module that conversions need.
+// The program must not change files or start programs.
+func (w *work) execute(program *script.Program, dir, entry string, args ...any) (text string, err error) {
 	h := w.Host
 	h.ReadOnly = true
+	h.LoadTimeout = cmp.Or(h.LoadTimeout, moduleLimit)
 	options := h.Options(dir)
-	var out, errs bytes.Buffer
-	options.Stdout, options.Stderr, options.Args = &out, &errs, args
-	exit, err := script.Exec(w.ctx, program, options)
+	options.Modules[moduleName] = moduleText
+	vm, err := h.Start(w.ctx, program, options)
 	if err != nil {
-		return nil, fmt.Errorf("run it: %w", err)
+		return "", err //nolint:wrapcheck // it says what happened, and has the place
 	}
-	if exit != 0 {
-		return nil, plumb.WithHint(fmt.Errorf("it ends with exit code %d: %s", exit, oneLine(errs.String())), "")
+	defer func() { _ = vm.Close() }() // promises that nothing waited for
+	limited, cancel := context.WithTimeout(w.ctx, h.LoadTimeout)
+	defer cancel()
+	raw, err := vm.Call(limited, entry, args...)
+	switch {
+	case err == nil:
+		return text, json.Unmarshal(raw, &text)
+	case w.ctx.Err() != nil:
+		return "", context.Cause(w.ctx)
+	case errors.Is(err, script.ErrTimeout), errors.Is(err, script.ErrDead):
+		return "", plumb.WithHint(fmt.Errorf("the function that it exports did not end within %v", h.LoadTimeout),
+			"does it loop, or wait for something that never happens?")
 	}
-	return out.Bytes(), nil
+	return "", err //nolint:wrapcheck // it has the place
 }
 
 // invalidRegExp returns why a pattern is no regular expression of JavaScript, or "".
 func (w *work) invalidRegExp(pattern string) string {
-	out, err := w.execute(w.dir, `try { new RegExp(process.argv[2]); } catch (e) { console.log(String(e.message)); }`, pattern)
+	out, err := w.execute(script.Load(moduleName), w.dir, "invalid", pattern)
 	if err != nil {
 		return err.Error()
 	}
-	return oneLine(string(out))
+	return oneLine(out)
 }

@@ -23,6 +23,8 @@ type Garbage struct {
 	Workspaces []string         `json:"workspaces"`
 	// Homes are the configuration directories of agents whose process is dead.
 	Homes []string `json:"homes"`
+	// Temporary are the temporary directories of commands that were killed.
+	Temporary []string `json:"temporary"`
 	// Others are workspaces of other projects, which were left alone.
 	Others []LeftWorkspace `json:"others"`
 }
@@ -59,7 +61,8 @@ func CollectGarbage(o GarbageOptions) (*Garbage, error) {
 	root, dryRun := o.Root, o.DryRun
 	found := &Garbage{
 		DryRun: dryRun, Processes: []GarbageProcess{}, Workspaces: []string{}, Homes: []string{},
-		Others: []LeftWorkspace{},
+		Temporary: []string{},
+		Others:    []LeftWorkspace{},
 	}
 	claims, err := run.Claims()
 	if err != nil {
@@ -83,6 +86,8 @@ func CollectGarbage(o GarbageOptions) (*Garbage, error) {
 	}
 	homes, err = agent.Sweep(dryRun)
 	found.Homes, failed = append(found.Homes, homes...), errors.Join(failed, err)
+	temporary, err := proc.SweepTemporary(o.Before, dryRun)
+	found.Temporary, failed = append(found.Temporary, temporary...), errors.Join(failed, err)
 	workspaces, err := abandoned(root, claims, o.Before)
 	if err != nil {
 		return nil, errors.Join(failed, err)

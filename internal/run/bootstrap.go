@@ -58,7 +58,7 @@ func (w *workspaces) bootstrap(
 	}
 	env = append(env, plumb.MarkerEnv+"="+id+"/bootstrap-"+rand.Text())
 	// the output may hold secrets, so it is redacted before it becomes an artifact
-	output, err := os.MkdirTemp("", "plumb-bootstrap-*")
+	output, err := proc.TempBootstrap.Dir()
 	if err != nil {
 		return plumb.Failed(plumb.OriginWorkspaceBootstrap, err)
 	}

@@ -219,7 +219,7 @@ func isTimeout(err error) bool {
 
 // exec runs the program once. An error means that there is no complete answer.
 func (c *command) exec(ctx context.Context, stdin []byte, req plumb.Request) (stdout, stderr []byte, err error) {
-	root, err := os.MkdirTemp("", "plumb-command-*")
+	root, err := proc.TempCommand.Dir()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -129,6 +129,9 @@ func (vm *VM) dispatch(op string, a args) (any, error) {
 	case "resolve":
 		return resolveFrom(a.str(0), a.str(1)), nil
 	case "timer.set":
+		if c := vm.eng.owner; c != nil && c.judge && vm.calls[c.id] != c { // its call has ended
+			return nil, nil
+		}
 		vm.timers.set(a.int(0), milliseconds(a.num(1)), a.bool(2), vm.eng.owner)
 		return nil, nil
 	case "timer.clear":
@@ -149,9 +152,35 @@ func (vm *VM) dispatch(op string, a args) (any, error) {
 	case "expression":
 		return vm.expression(a.str(0)), nil
 	case "intl":
+		vm.patch(true)
+		defer vm.patch(false)
 		return nil, intl.Register(vm.eng.vm)
+	case "patch":
+		vm.patch(a.bool(0))
+		return nil, nil
 	}
 	return vm.library(op, a)
+}
+
+// patch begins or ends the load of a module of the host, which may change objects of the language.
+// Such a change is nobody's.
+func (vm *VM) patch(begin bool) {
+	if vm.shared == nil {
+		return
+	}
+	if !begin {
+		vm.patching--
+	}
+	if vm.patching == 0 && vm.changed == "" {
+		if begin {
+			vm.changed = vm.eng.changed(vm.shared)
+		} else {
+			vm.eng.update(vm.shared)
+		}
+	}
+	if begin {
+		vm.patching++
+	}
 }
 
 func milliseconds(n float64) time.Duration {
@@ -238,6 +267,9 @@ func (vm *VM) goAsync(id int, what string, f func(context.Context) (any, error))
 	ctx, cancel := context.WithCancelCause(vm.context())
 	stop := context.AfterFunc(vm.life, func() { cancel(context.Cause(vm.life)) })
 	vm.waiting++
+	if owner != nil {
+		owner.started++
+	}
 	vm.async.Go(func() {
 		defer cancel(nil)
 		defer stop()
@@ -255,6 +287,9 @@ func (vm *VM) goAsync(id int, what string, f func(context.Context) (any, error))
 		}
 		vm.post(func() {
 			vm.waiting--
+			if owner != nil {
+				owner.started--
+			}
 			vm.keep(-len(text))
 			vm.turn(owner, func() error {
 				if err != nil {

@@ -34,7 +34,7 @@ type engine struct {
 
 	stop atomic.Bool // read by the interrupt handler
 	hit  bool        // the handler interrupted a script since the last clear
-	full bool        // most of the memory was in use at some point since the last clear
+	full bool        // most of the memory was in use at some point
 
 	// owner is the call for which the script runs now. owners are the calls of the queued jobs, in
 	// order.
@@ -44,6 +44,11 @@ type engine struct {
 
 	rejected map[lib.TJSValue]rejection
 	seq      int // of the last rejection
+
+	language map[lib.TJSAtom]bool // the names that the global object has without the prelude
+	// values and atoms are kept alive for the snapshots of what scripts share.
+	values []lib.TJSValue
+	atoms  []lib.TJSAtom
 
 	keep []any // functions whose addresses the engine holds
 }
@@ -100,6 +105,7 @@ func newEngine(memory int64) (_ *engine, err error) {
 	}
 	lib.XJS_SetInterruptHandler(e.tls, e.runtime, e.pointer(interrupt), 0)
 	lib.XJS_SetHostPromiseRejectionTracker(e.tls, e.runtime, e.pointer(e.track), 0)
+	e.language = e.names()
 	return e, nil
 }
 
@@ -135,7 +141,7 @@ func (e *engine) interrupt() { e.stop.Store(true) }
 func (e *engine) clear() bool {
 	e.stop.Store(false)
 	hit := e.hit
-	e.hit, e.full = false, false
+	e.hit = false
 	if hit {
 		lib.XJS_SetUncatchableException(e.tls, e.context, 0)
 	}
@@ -240,5 +246,6 @@ func (e *engine) close() error {
 		e.free(r.promise)
 		e.free(r.reason)
 	}
+	e.release()
 	return e.vm.Close()
 }

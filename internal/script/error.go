@@ -21,9 +21,20 @@ var (
 	// ErrDead: the engine did not react to an interrupt, or crashed. The VM is unusable; start a
 	// new one.
 	ErrDead = errors.New("the script engine stopped responding")
+	// ErrLeft: a call of [VM.Judge] left a timer behind that never stops.
+	ErrLeft = errors.New("the script left a timer running that never stops")
+	// ErrShared: a call of [VM.Judge] changed what all calls share. The text of the error says what,
+	// in words that follow "cannot".
+	ErrShared = errors.New("the script changed what all calls share")
 	// ErrClosed: the VM was closed before or during the call.
 	ErrClosed = errors.New("the script engine is closed")
 )
+
+// sharedError says what a call changed.
+type sharedError struct{ what string }
+
+func (e *sharedError) Error() string { return e.what }
+func (e *sharedError) Unwrap() error { return ErrShared }
 
 // Error is an error that a script threw. Its text is what Node prints first: the name and the
 // message.

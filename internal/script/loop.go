@@ -99,12 +99,17 @@ func (vm *VM) step() bool {
 			break
 		}
 		did = true
+		vm.count(t.owner)
 		vm.turn(t.owner, func() error { return vm.enter("fire", t.id) })
 	}
 	immediates := vm.immediates
 	vm.immediates = nil
 	for _, i := range immediates {
 		did = true
+		if i.owner != nil && i.owner.judge && vm.calls[i.owner.id] != i.owner { // its call has ended
+			continue
+		}
+		vm.count(i.owner)
 		vm.turn(i.owner, func() error { return vm.enter("fire", i.id) })
 	}
 	return did
@@ -119,7 +124,7 @@ func (vm *VM) idle() bool {
 		return false
 	}
 	for _, c := range vm.calls {
-		vm.deliver(c, nil, ErrNeverSettled)
+		vm.deliver(c, nil, vm.left(c, ErrNeverSettled))
 	}
 	return vm.exec != nil && vm.exec.begun && vm.exec.leave(vm)
 }
@@ -195,7 +200,7 @@ func (vm *VM) blame(c *call, err error) {
 			err = timeout(c.ctx)
 		}
 		vm.mu.Unlock()
-		vm.deliver(c, nil, err)
+		vm.deliver(c, nil, vm.left(c, err))
 		return
 	}
 	if errors.Is(err, ErrInterrupted) { // the rest of a finished call was stopped
@@ -223,9 +228,48 @@ func (vm *VM) checkRejections() {
 	}
 }
 
+// mostFired limits the timers that run after the function of a call has returned.
+const mostFired = 1000
+
+// count counts a timer that a call left behind.
+func (vm *VM) count(c *call) {
+	if c == nil || !c.judge || !c.settled || vm.calls[c.id] != c {
+		return
+	}
+	if c.fired++; c.fired > mostFired {
+		vm.deliver(c, nil, ErrLeft)
+	}
+}
+
+// unfinished reports whether something that a call started still runs, and lets its timers run now.
+func (vm *VM) unfinished(c *call) bool {
+	if !c.judge || c.err != nil {
+		return false
+	}
+	pending := vm.timers.hasten(c) || c.started > 0
+	for _, i := range vm.immediates {
+		pending = pending || i.owner == c
+	}
+	return pending
+}
+
+// left returns the error of a call that changed what all calls share, and else err.
+func (vm *VM) left(c *call, err error) error {
+	if !c.judge || errors.Is(err, ErrTimeout) {
+		return err
+	}
+	if vm.changed == "" {
+		vm.changed = vm.eng.changed(vm.shared)
+	}
+	if vm.changed != "" {
+		return &sharedError{vm.changed}
+	}
+	return err
+}
+
 func (vm *VM) deliverSettled() {
 	for _, c := range vm.calls {
-		if c.settled {
+		if c.settled && !vm.unfinished(c) {
 			if vm.exec != nil && c.err != nil {
 				vm.exec.fail(vm, c.err)
 			}
@@ -233,7 +277,7 @@ func (vm *VM) deliverSettled() {
 			if c.ctx.Err() != nil { // the result of a process that was killed at the deadline means nothing
 				err = timeout(c.ctx)
 			}
-			vm.deliver(c, c.result, err)
+			vm.deliver(c, c.result, vm.left(c, err))
 		}
 	}
 }

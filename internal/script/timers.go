@@ -101,6 +101,25 @@ func (t *timers) pop(now time.Time) *timer {
 	return x
 }
 
+// hasten makes the timers of a call due now, in their order, and reports whether it has some that
+// keep the loop running.
+func (t *timers) hasten(owner *call) (some bool) {
+	now := time.Now()
+	for _, x := range slices.Clone(t.queue) {
+		if x.owner != owner || x.unref {
+			continue
+		}
+		some = true
+		if x.due.After(now) {
+			i := t.index(x)
+			t.queue = slices.Delete(t.queue, i, i+1)
+			x.every = min(x.every, time.Microsecond)
+			t.push(x, 0)
+		}
+	}
+	return some
+}
+
 // drop stops the timers of a call.
 func (t *timers) drop(owner *call) {
 	for _, x := range slices.Clone(t.queue) {

@@ -48,7 +48,10 @@ type VM struct {
 	lastID     int
 	timers     timers
 	immediates []immediate
-	waiting    int // async host functions that have not returned
+	waiting    int     // async host functions that have not returned
+	shared     *shared // before the first call of Judge
+	changed    string  // how a call of Judge changed it; "" if none did
+	patching   int     // modules of the host that are being loaded
 	lastChild  int
 	programs   proc.Group // running children and what they leave behind
 	dir        string
@@ -66,6 +69,9 @@ type call struct {
 	over    bool // done is closed or about to be; guarded by VM.mu
 
 	settled bool // the script set the result, which is delivered at the end of the turn
+	judge   bool // the call began with Judge
+	started int  // async host functions of the call that have not returned
+	fired   int  // timers that the call left behind and that ran
 	result  json.RawMessage
 	err     error
 	done    chan struct{}
@@ -113,6 +119,23 @@ func (vm *VM) Call(ctx context.Context, name string, args ...any) (json.RawMessa
 	return vm.run(ctx, func(c *call) error { return vm.enter("call", c.id, name, text) })
 }
 
+// Judge is [VM.Call] for code that must leave nothing behind: it also waits for what the function
+// started and did not wait for. Its timers run at once. An error in any of this is the error of the
+// call, with Unhandled set. The call ends with [ErrLeft] if a timer never stops, and with
+// [ErrShared] if the function changed what all calls share.
+func (vm *VM) Judge(ctx context.Context, name string, args ...any) (json.RawMessage, error) {
+	text, err := list(args)
+	if err != nil {
+		return nil, fmt.Errorf("call %s: %w", name, err)
+	}
+	return vm.await(&call{ctx: ctx, judge: true, done: make(chan struct{})}, func(c *call) error {
+		if vm.shared == nil {
+			vm.shared = vm.eng.snapshot()
+		}
+		return vm.enter("call", c.id, name, text)
+	})
+}
+
 // list encodes arguments as one JSON list. It copies arguments that are already JSON, because
 // sessions may be large.
 func list(args []any) (string, error) {
@@ -137,14 +160,17 @@ func list(args []any) (string, error) {
 
 // run posts a call and waits until it ends.
 func (vm *VM) run(ctx context.Context, begin func(*call) error) (json.RawMessage, error) {
-	c := &call{ctx: ctx, done: make(chan struct{})}
+	return vm.await(&call{ctx: ctx, done: make(chan struct{})}, begin)
+}
+
+func (vm *VM) await(c *call, begin func(*call) error) (json.RawMessage, error) {
 	vm.post(func() { vm.begin(c, begin) })
 	select {
 	case <-c.done:
 		return c.result, c.err
 	case <-vm.done:
 		return vm.gone(c)
-	case <-ctx.Done():
+	case <-c.ctx.Done():
 	}
 	return vm.expire(c)
 }
@@ -279,7 +305,7 @@ func (vm *VM) deliver(c *call, result json.RawMessage, err error) {
 		return
 	}
 	delete(vm.calls, c.id)
-	if expired {
+	if expired || c.judge {
 		vm.timers.drop(c)
 	}
 	c.result, c.err = result, err

@@ -121,6 +121,9 @@ func caseKeyHint(name string) string {
 		words []string
 		hint  string
 	}{
+		{[]string{"only"}, "run it alone with --case, or give it a tag and use --tag"},
+		{[]string{"skip", "todo", "fixme"}, "remove the case from the file, or set expected_fail if it is known to fail"},
+		{[]string{"fails"}, `did you mean "expected_fail"?`},
 		{[]string{"type", "case_sensitive", "threshold", "judge_prompt"}, "it belongs in assertion"},
 		{[]string{"difficulty", "tags", "tokens_est"}, "it belongs in metadata"},
 		{[]string{"prompt", "question", "messages"}, `did you mean "input"?`},

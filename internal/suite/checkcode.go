@@ -34,8 +34,9 @@ type checkFile struct {
 	Executable bool `json:"executable,omitempty"`
 }
 
-// checkCode runs the code of checks: expressions and modules in engines, and programs. It is safe
-// for concurrent use.
+// checkCode runs the code of checks: expressions and modules in engines, and programs. Each call has
+// an engine of its own, so that no call can see what another left behind. It is safe for concurrent
+// use.
 type checkCode struct {
 	bundle *Bundle
 	host   lib.Host
@@ -43,11 +44,10 @@ type checkCode struct {
 	dir string
 
 	mu sync.Mutex
-	// engines has the idle engines by the file of their module; "" has those of expressions. slots
-	// limits the engines that run.
-	engines map[string][]*script.VM
-	slots   chan struct{}
-	closed  bool
+	// slots limits the engines that run. reader is the engine that compiles expressions, which
+	// executes none of them.
+	slots  chan struct{}
+	reader *script.VM
 	// copies is the directory with the bundled files of programs whose originals have changed.
 	copies string
 	// named lists what the checks run, for a user who has to trust it.
@@ -58,7 +58,7 @@ type checkCode struct {
 func (b *Bundle) checksIn(h lib.Host) *checkCode {
 	b.closeChecks()
 	b.checkCode = &checkCode{
-		bundle: b, host: h, engines: map[string][]*script.VM{}, slots: make(chan struct{}, runtime.GOMAXPROCS(0)),
+		bundle: b, host: h, slots: make(chan struct{}, runtime.GOMAXPROCS(0)),
 	}
 	if b.origin != "" {
 		b.checkCode.dir = filepath.Dir(b.origin)
@@ -118,8 +118,8 @@ func (c *checkCode) expression(code check.Code) (check.Compiled, error) {
 	c.add("code of a check: %s", code.Expr)
 	var problem string
 	if !c.bundle.opened { // it was read before
-		if err := c.call(context.Background(), code, "", &problem, "syntax", code.Expr); err != nil {
-			return check.Compiled{}, err
+		if err := c.syntax(code.Expr, &problem); err != nil {
+			return check.Compiled{}, c.broke(err, code)
 		}
 	}
 	if problem != "" {
@@ -129,6 +129,24 @@ func (c *checkCode) expression(code check.Code) (check.Compiled, error) {
 	return check.Compiled{Run: func(ctx context.Context, ev plumb.Evidence, vars json.RawMessage) (json.RawMessage, error) {
 		return c.judge(ctx, code, "", ev, vars)
 	}}, nil
+}
+
+// syntax sets problem if an expression cannot be compiled.
+func (c *checkCode) syntax(expr string, problem *string) (err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.reader == nil {
+		if c.reader, err = c.start(context.Background(), ""); err != nil {
+			return err
+		}
+	}
+	limited, cancel := context.WithTimeout(context.Background(), lib.DefaultAssertTimeout)
+	defer cancel()
+	raw, err := c.reader.Call(limited, "syntax", expr)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(raw, problem)
 }
 
 // file returns a file that a check names, from the bundle if it is there.
@@ -232,7 +250,7 @@ func (c *checkCode) judge(
 	return raw, c.call(ctx, code, module, &raw, "check", code.Expr, ev.Report.FinalOutput, g)
 }
 
-// call calls an entry of the module lib/check.js in an engine that no other call uses meanwhile.
+// call calls an entry of the module lib/check.js in an engine that no other call uses.
 func (c *checkCode) call(ctx context.Context, code check.Code, module string, to any, entry string, args ...any) error {
 	select {
 	case c.slots <- struct{}{}:
@@ -240,20 +258,14 @@ func (c *checkCode) call(ctx context.Context, code check.Code, module string, to
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	vm, err := c.engine(ctx, module)
+	vm, err := c.start(ctx, module)
 	if err != nil {
 		return c.broke(err, code)
 	}
+	defer func() { _ = vm.Close() }() // what it left was its own
 	limited, cancel := context.WithTimeout(ctx, c.limit(code))
 	defer cancel()
-	raw, err := vm.Call(limited, entry, args...)
-	c.mu.Lock()
-	if timedOut(err) || errors.Is(err, script.ErrMemory) || vm.Dead() || c.closed {
-		defer func() { _ = vm.Close() }()
-	} else {
-		c.engines[module] = append(c.engines[module], vm)
-	}
-	c.mu.Unlock()
+	raw, err := vm.Judge(limited, entry, args...)
 	switch {
 	case err != nil && ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return context.Cause(ctx)
@@ -276,20 +288,14 @@ func (c *checkCode) limit(code check.Code) time.Duration {
 	return cmp.Or(code.Timeout, c.host.AssertTimeout, lib.DefaultAssertTimeout)
 }
 
-// engine returns an idle engine or a new one.
-func (c *checkCode) engine(ctx context.Context, module string) (*script.VM, error) {
-	c.mu.Lock()
-	if idle := c.engines[module]; len(idle) > 0 {
-		vm := idle[len(idle)-1]
-		c.engines[module] = idle[:len(idle)-1]
-		c.mu.Unlock()
-		return vm, nil
-	}
+// start returns an engine with a module; "" is that of expressions.
+func (c *checkCode) start(ctx context.Context, module string) (*script.VM, error) {
 	program := lib.Expressions()
 	if module != "" {
+		c.mu.Lock()
 		program = c.bundle.checks[module].Program
+		c.mu.Unlock()
 	}
-	c.mu.Unlock()
 	return c.host.Start(ctx, program, config.Options(c.host, c.dir))
 }
 
@@ -302,8 +308,18 @@ func (c *checkCode) broke(err error, code check.Code) error {
 		f.Hint = "does it loop, or wait for something that never happens?"
 	case errors.Is(err, script.ErrMemory):
 		f.Name, f.Message = "MemoryError", "the code ran out of memory"
+	case errors.Is(err, script.ErrNeverSettled):
+		f.Name, f.Message = "TimeoutError", "the code waits for a promise that nothing will settle"
+		f.Hint = "is a resolve never called?"
+	case leaves(err, "a check", f):
 	case thrown:
 		f.Name, f.Message = e.Name, "the code threw "+e.Name+": "+e.Message
+		switch {
+		case e.Unhandled:
+			f.Hint = "nothing waited for the code that threw this: is an await missing?"
+		case e.Name == "ReferenceError" && strings.HasSuffix(e.Message, "is not defined"):
+			f.Hint = "declare it with const or let; nothing is left of the checks of other cases"
+		}
 		if code.File != "" && len(e.Frames) > 0 {
 			f.Source = lib.Places{Origin: filepath.Join(c.dir, code.File), Named: code.File}.Source(&e.Frames[0])
 		}
@@ -311,17 +327,14 @@ func (c *checkCode) broke(err error, code check.Code) error {
 	return f
 }
 
-// close ends the engines that no call uses; the others end with their calls.
+// close ends the engine that compiles; the others end with their calls.
 func (c *checkCode) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closed = true
-	for _, idle := range c.engines {
-		for _, vm := range idle {
-			_ = vm.Close() // errors of promises that nothing waited for
-		}
+	if c.reader != nil {
+		_ = c.reader.Close() // it executed nothing
+		c.reader = nil
 	}
-	c.engines = map[string][]*script.VM{}
 	if c.copies != "" {
 		_ = os.RemoveAll(c.copies) // a directory of temporary files
 	}
@@ -384,7 +397,7 @@ func (c *checkCode) original(name string, f *checkFile) (string, error) {
 	defer c.mu.Unlock()
 	if c.copies == "" {
 		var err error
-		if c.copies, err = os.MkdirTemp("", "plumb-check-*"); err != nil {
+		if c.copies, err = proc.TempCheck.Dir(); err != nil {
 			return "", err
 		}
 	}
@@ -432,7 +445,7 @@ func (c *checkCode) run(
 	if err != nil {
 		return nil, err
 	}
-	root, err := os.MkdirTemp("", "plumb-check-*")
+	root, err := proc.TempCheck.Dir()
 	if err != nil {
 		return nil, err
 	}

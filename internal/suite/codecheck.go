@@ -214,6 +214,7 @@ func (k *codeCheck) broke(ctx context.Context, s *codeSession, err error) ([]plu
 		f.Hint = "does it loop, or wait for something that never happens?"
 	case errors.Is(err, script.ErrMemory):
 		f.Name, f.Message = "MemoryError", "the assert ran out of memory"
+	case leaves(err, "an assert", f):
 	case errors.Is(err, script.ErrNeverSettled):
 		f.Name, f.Message = "TimeoutError", "the assert waits for a promise that nothing will settle"
 		f.Hint = "is a resolve never called?"
@@ -224,15 +225,31 @@ func (k *codeCheck) broke(ctx context.Context, s *codeSession, err error) ([]plu
 		}
 		if e.Unhandled && e.IsAssertion { // this ends the process in Node, but the result of the check is known
 			return append(s.rest(nil), plumb.Verdict{
-				Name: f.Name, Reason: f.Message + " (in a promise that nothing waited for: is an await missing?)",
+				Name: f.Name, Reason: f.Message + " (in code that nothing waited for: is an await missing?)",
 				Stack: f.Stack, Source: f.Source,
 			}), nil
 		}
 		if e.Unhandled {
-			f.Hint = "a promise was rejected that nothing waited for: is an await missing?"
+			f.Hint = "nothing waited for the code that threw this: is an await missing?"
 		}
 	}
 	return s.rest(nil), f
+}
+
+// leaves describes the failure of code that left something behind for the next calls, and reports
+// whether err says so. Who is the code.
+func leaves(err error, who string, f *plumb.Failure) bool {
+	switch {
+	case errors.Is(err, script.ErrShared):
+		f.Name, f.Message = "SharedStateError", who+" cannot "+err.Error()
+		f.Hint = "each session is judged alone: keep values in variables that are declared with const or let"
+	case errors.Is(err, script.ErrLeft):
+		f.Name, f.Message = "UnfinishedError", who+" left a timer running that never stops"
+		f.Hint = "stop it with clearInterval or clearTimeout, and await what it does"
+	default:
+		return false
+	}
+	return true
 }
 
 // verdicts returns the verdicts of a function that finished.

@@ -19,8 +19,8 @@ import (
 // codeSuite runs the module of a suite in code.
 //
 // One engine runs it for all cases, because they share the module's state, as they would in Node:
-// their calls interleave where they await. When a call takes too long or too much memory, its
-// engine is retired. Calls that are in flight there can finish. Later calls get a new engine, which
+// their calls interleave where they await. When a call takes too long or too much memory, or changes
+// the objects of the language or the global names, its engine is retired. Calls that are in flight there can finish. Later calls get a new engine, which
 // loads the module again.
 type codeSuite struct {
 	program *script.Program
@@ -144,13 +144,14 @@ func (c *codeSuite) release(s seat, retire bool) (shared bool) {
 	return shared
 }
 
-// exhausted reports whether a call ended because it, or a concurrent call, used up time or memory.
+// exhausted reports whether a call ended because it, or a concurrent call, used up time or memory,
+// or changed what all calls share.
 // The functions of the module plumb throw for no other reason.
 func exhausted(err error) bool {
 	if e, ok := errors.AsType[*script.Error](err); ok && !e.Unhandled {
 		return true
 	}
-	return timedOut(err) || errors.Is(err, script.ErrMemory)
+	return timedOut(err) || errors.Is(err, script.ErrMemory) || errors.Is(err, script.ErrShared)
 }
 
 func timedOut(err error) bool {
@@ -192,7 +193,7 @@ func (e *engine) call(ctx context.Context, limit time.Duration, to any, entry, i
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return lib.Call(limited, e.vm, to, entry, append([]any{index}, args...)...)
+	return lib.Judge(limited, e.vm, to, entry, append([]any{index}, args...)...)
 }
 
 // close ends the calls in flight and frees the engine.

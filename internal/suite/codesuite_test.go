@@ -236,7 +236,7 @@ func TestCodeRunaway(t *testing.T) {
 		{"microtasks", "TimeoutError", "did not end within 1s", quick},
 		{"regexp", "TimeoutError", "did not end within 1s", quick},
 		{"never", "TimeoutError", "promise that nothing will settle", patient},
-		{"memory", "RangeError", "out of memory", patient},
+		{"memory", "MemoryError", "out of memory", patient},
 		{"recursion", "RangeError", "stack", patient},
 		{"crash", "TypeError", "undefined", patient},
 		{"unawaited", "Error", "lost", patient},

@@ -38,6 +38,7 @@ function require(name: string): any {
   if (cache.has(name)) return cache.get(name).exports;
   const module = { exports: {} as any };
   cache.set(name, module); // stored before it runs, so that modules may import each other
+  host("patch", true);
   try {
     const alias = aliases[name];
     if (alias !== undefined) {
@@ -55,6 +56,8 @@ function require(name: string): any {
   } catch (error) {
     cache.delete(name);
     throw error;
+  } finally {
+    host("patch", false);
   }
   return module.exports;
 }

@@ -2,24 +2,18 @@
 // or with "" for the module that was loaded, and with the output and the rest of the session.
 const AsyncFunction = (async () => {}).constructor;
 const names = ["output", "context", "report", "vars", "prompt"];
-const compiled = new Map();
 
 // compile reads the source as an expression, and else as the body of a function.
 function compile(source) {
-  let f = compiled.get(source);
-  if (f) return f;
   try {
-    f = new AsyncFunction(...names, `return (${source.trim().replace(/;+$/, "")}\n);`);
+    return new AsyncFunction(...names, `return (${source.trim().replace(/;+$/, "")}\n);`);
   } catch (expression) {
     try {
-      f = new AsyncFunction(...names, source);
+      return new AsyncFunction(...names, source);
     } catch (body) {
       throw /\breturn\b/.test(source) ? body : expression;
     }
   }
-  if (compiled.size >= 1000) compiled.clear();
-  compiled.set(source, f);
-  return f;
 }
 
 function exported() {

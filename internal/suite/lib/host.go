@@ -127,10 +127,25 @@ func Describe(ctx context.Context, vm *script.VM, to any, entry string) error {
 
 // Call calls an entry of the module plumb and decodes the JSON text that it returns.
 func Call(ctx context.Context, vm *script.VM, to any, name string, args ...any) error {
-	raw, err := vm.Call(ctx, name, args...)
-	if err != nil {
-		return err
+	return decode(to, name)(vm.Call(ctx, name, args...))
+}
+
+// Judge is [Call] for code that judges a session, by the rules of [script.VM.Judge].
+func Judge(ctx context.Context, vm *script.VM, to any, name string, args ...any) error {
+	return decode(to, name)(vm.Judge(ctx, name, args...))
+}
+
+// decode decodes the JSON text that an entry returned.
+func decode(to any, name string) func(json.RawMessage, error) error {
+	return func(raw json.RawMessage, err error) error {
+		if err != nil {
+			return err
+		}
+		return decodeText(raw, to, name)
 	}
+}
+
+func decodeText(raw json.RawMessage, to any, name string) error {
 	var text string
 	if err := json.Unmarshal(raw, &text); err != nil {
 		return fmt.Errorf("%s did not return text: %w", name, err)

@@ -36,6 +36,14 @@ const fields = [
 	"id", "prompt", "messages", "system", "tags", "timeoutMs", "expectedFail", "classifyFailure", "assert", "repeat", "maxOutputTokens",
 	"maxSteps", "category", "difficulty", "assertions",
 ];
+/** Words of other tools that decide which cases run, and what to do in their place; false has no effect there, too. */
+const otherTools: Record<string, string> = {
+	only: "run it alone with --case, or give it a tag and use --tag",
+	skip: "leave the case out of the array, or set expectedFail if it is known to fail",
+	todo: "leave the case out of the array until it has checks",
+	fixme: "leave the case out of the array, or set expectedFail if it is known to fail",
+	fails: "did you mean expectedFail?",
+};
 /** The known field that an unknown one resembles. */
 const meant = new Map<string, string | undefined>();
 const roles = ["system", "developer", "user", "assistant"];
@@ -143,6 +151,9 @@ class CaseReader {
 			if (copied.length > 0) c.assertions = copied;
 		} else if (assertions !== undefined) {
 			this.#bad("assertions", `expected an array, not ${called(assertions)}`);
+		}
+		for (const [name, hint] of Object.entries(otherTools)) {
+			if (this.value[name] !== undefined && this.value[name] !== false) this.#bad(name, `${name} has no meaning in a suite, and the case would run`, hint);
 		}
 		c.hasAssert = this.#hook("assert");
 		c.hasClassify = this.#hook("classifyFailure");

@@ -47,6 +47,8 @@ export async function judged(hook: unknown, report: SessionReport, evidence: Evi
 	try {
 		await perform(run, report, () => (hook as (...args: unknown[]) => unknown)(report, contextOf(report)));
 	} catch (error) {
+		// Go says that the memory was used up. The error is null if there was none left for it.
+		if (error === null || (error instanceof RangeError && error.message === "out of memory")) throw error;
 		thrown = { error };
 	}
 	const failures = run.failures.map((f) => failed(f.error, f.class, true));
