@@ -65,17 +65,15 @@ func (r *reader) is(v value, path string, kind doc.Kind) bool {
 
 const notAMapping = "a config must be a mapping"
 
-// members returns the members of a mapping, and reports duplicate keys.
+// members returns the members of a mapping, the first one of each key.
 func (r *reader) members(v value, path string) []doc.Member {
 	if !r.is(v, path, doc.Map) {
 		return nil
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(slices.Clone(v.Members), func(m doc.Member) bool {
-		twice := seen[m.Key]
-		if seen[m.Key] = true; twice {
-			r.add(m.Place, fmt.Sprintf("duplicate key %q", strings.TrimPrefix(path+"."+m.Key, ".")), "")
-		}
+		twice := seen[m.Key] // the parser reports it
+		seen[m.Key] = true
 		return twice
 	})
 }

@@ -119,10 +119,44 @@ type yamlReader struct {
 	file    string
 }
 
-// ParseYAML parses a YAML file with at most so many values.
-func ParseYAML(file string, data []byte, most int) (v Value, problem *Problem) {
+// unprintable reports whether YAML forbids a character in the text of a document.
+func unprintable(c rune) bool {
+	const deleted, nextLine, lastControl = 0x7F, 0x85, 0x9F
+	return c < ' ' && c != '\t' && c != '\n' && c != '\r' ||
+		c >= deleted && c <= lastControl && c != nextLine || c == 0xFFFE || c == 0xFFFF
+}
+
+// ParseYAML parses a YAML file with at most so many values. A key that a mapping has twice is a
+// problem; one that a merge key brings is none.
+func ParseYAML(file string, data []byte, most int) (Value, *Problem) {
+	v, problems, ok := YAML(file, data, most)
+	if !ok || len(problems) > 0 {
+		return Value{}, &problems[0]
+	}
+	return v, nil
+}
+
+// YAML is [ParseYAML] that reports all duplicate keys. ok reports whether there is a value, which can
+// be used in spite of them.
+func YAML(file string, data []byte, most int) (v Value, problems Problems, ok bool) {
+	v, problem := parseYAML(file, data, most)
+	if problem != nil {
+		return Value{}, Problems{*problem}, false
+	}
+	return v, v.duplicates(file).Sorted(), true
+}
+
+func parseYAML(file string, data []byte, most int) (v Value, problem *Problem) {
 	if !utf8.Valid(data) {
 		return Value{}, new((&JSON{File: file}).invalidUTF8(data, 1))
+	}
+	for at, c := range string(data) {
+		if unprintable(c) {
+			return Value{}, &Problem{
+				Pos: Position(file, data, at), Message: fmt.Sprintf("invalid YAML: the control character %U", c),
+				Hint: `write it in double quotes, such as "\u0007"`,
+			}
+		}
 	}
 	lines := bytes.Count(data, []byte("\n")) + 1
 	defer func() {
@@ -256,9 +290,13 @@ func (r *yamlReader) value(n ast.Node) Value {
 // members reads the keys of a mapping. Its own keys override those of a merge key (<<).
 func (r *yamlReader) members(values []*ast.MappingValueNode) []Member {
 	var members, merged []Member
+	merges := 0
 	for _, m := range values {
 		v := r.value(m.Value)
 		if m.Key.IsMergeKey() {
+			if merges++; merges > 1 {
+				r.fail(m.Key, `duplicate key "<<"`)
+			}
 			from := []Value{v}
 			if v.Kind == List {
 				from = v.List

@@ -25,6 +25,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofrs/flock"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
@@ -203,7 +204,7 @@ func read(path string) (map[string]entry, error) {
 	}
 	var f file
 	if err == nil {
-		err = json.Unmarshal(data, &f)
+		err = doc.Decode(path, 1, data, &f)
 	}
 	switch {
 	case err != nil:
@@ -211,6 +212,8 @@ func read(path string) (map[string]entry, error) {
 		err = fmt.Errorf("its version is %d, not 1", f.Version)
 	case f.Entries == nil:
 		err = errors.New("it has no entries")
+	default:
+		err = negative(path, data, f.Entries)
 	}
 	if err != nil {
 		err = fmt.Errorf("Failed to load snapshots from %s: %w", path, err) //nolint:staticcheck // documented
@@ -218,6 +221,23 @@ func read(path string) (map[string]entry, error) {
 			"repair the file, or delete it to accept the next measurement as the baseline")
 	}
 	return f.Entries, nil
+}
+
+// negative returns the error of a baseline below 0, which no session could have measured.
+func negative(path string, data []byte, entries map[string]entry) error {
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		for _, n := range append(slices.Clone(entries[key].Samples), entries[key].Value) {
+			if n >= 0 {
+				continue
+			}
+			root, _ := doc.ParseJSON(path, bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")))
+			at := root.Find(string(jsontext.Pointer("/entries").AppendToken(key)), true)
+			return doc.Problems{{
+				Pos: at.In(path), Message: fmt.Sprintf("the baseline %s has the value %v, which is below 0", key, n),
+			}}
+		}
+	}
+	return nil
 }
 
 // Verify compares the sessions that decided an execution with its baseline. If there is no

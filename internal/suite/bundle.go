@@ -152,8 +152,8 @@ func open(dir string) (*Bundle, error) {
 		return nil, fmt.Errorf("%s: %w", bundleFile, doc.Cause(err))
 	}
 	var facts bundleFacts
-	if err := json.Unmarshal(text, &facts); err != nil {
-		return nil, fmt.Errorf("%s: %w", bundleFile, err)
+	if err := doc.Decode(bundleFile, 1, text, &facts); err != nil {
+		return nil, err
 	}
 	if facts.Format != bundleFormat {
 		return nil, plumb.WithHint(fmt.Errorf("unknown format %d", facts.Format),
