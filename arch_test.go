@@ -30,6 +30,7 @@ var layers = map[string]int{
 	"internal/files":           0,
 	"internal/golden":          0, // only in tests
 	"internal/doc":             1,
+	"internal/promptfoo":       2,
 	"internal/proc":            1,
 	"internal/redact":          1,
 	"check":                    2,

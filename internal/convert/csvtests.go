@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/promptfoo"
 )
 
 // table is a CSV file: its columns, and its rows with their lines.
@@ -89,8 +89,6 @@ func placeAll(v *doc.Value, at doc.Place) {
 	}
 }
 
-var shorthand = regexp.MustCompile(`^(not-)?([a-z][a-z-]*)(?:\((-?[0-9.]+)\))?(?::([\s\S]*))?$`)
-
 // csvTest returns the test of a row, or why it cannot be carried over.
 func csvTest(columns, row []string) (test object, why string) {
 	vars, options, meta := object{}, object{}, object{}
@@ -159,76 +157,32 @@ func csvTest(columns, row []string) (test object, why string) {
 
 func number2(s string) any { return number(strings.TrimSpace(s)) }
 
-// csvAssert reads an assertion in shorthand: a type with a value, or a text that the output equals.
+// csvAssert returns the assertion of a cell in shorthand.
 func csvAssert(text string) (assert object, why string) {
-	for prefix, kind := range map[string]string{"javascript:": "javascript", "fn:": "javascript", "eval:": "javascript"} {
-		if code, ok := strings.CutPrefix(text, prefix); ok {
-			return object{{"type", kind}, {"value", code}}, ""
-		}
+	a, why := promptfoo.ParseShorthand(text)
+	switch {
+	case why != "":
+		return nil, why
+	case a.Kind == "similar", a.Kind == "llm-rubric": // a question to a model that promptfoo chooses
+		return nil, fmt.Sprintf("the expectation %q cannot be carried over", strings.TrimSpace(text))
 	}
-	text = strings.TrimSpace(text)
-	equal := object{{"type", "equals"}, {"value", text}}
-	m := shorthand.FindStringSubmatch(text)
-	if m == nil {
-		if strings.HasPrefix(text, "python:") || strings.HasPrefix(text, "file://") || strings.HasPrefix(text, "grade:") ||
-			strings.HasPrefix(text, "llm-rubric") || strings.HasPrefix(text, "similar") {
-			return nil, fmt.Sprintf("the expectation %q cannot be carried over", text)
-		}
-		return equal, ""
+	kind := a.Kind
+	if a.Not {
+		kind = "not-" + kind
 	}
-	kind, threshold, value := m[2], m[3], strings.TrimSpace(m[4])
-	assert = object{{"type", m[1] + kind}}
-	valued := strings.Contains(text, ":")
-	switch kind {
-	case "equals", "contains", "icontains", "starts-with", "regex", "word-count":
-		if !valued {
-			return nil, withoutValue(text)
-		}
-		assert.set("value", value)
-	case "contains-any", "contains-all", "icontains-any", "icontains-all":
-		if !valued {
-			return nil, withoutValue(text)
-		}
-		if strings.ContainsAny(value, "\"\n\\") {
-			return nil, "an expectation with quotes in a list with commas"
-		}
-		var words []any
-		for w := range strings.SplitSeq(value, ",") {
-			words = append(words, strings.TrimSpace(w))
+	assert = object{{"type", kind}}
+	switch {
+	case a.Words != nil:
+		words := make([]any, len(a.Words))
+		for i, w := range a.Words {
+			words[i] = w
 		}
 		assert.set("value", words)
-	case "levenshtein":
-		return nil, "levenshtein in the shorthand of CSV"
-	case "is-json", "contains-json":
-		if valued {
-			assert.set("value", value)
-		}
-	case "latency", "cost":
-		assert.set("threshold", number2(threshold))
-		if threshold == "" {
-			return nil, fmt.Sprintf("the expectation %q cannot be carried over", text)
-		}
-	default:
-		if !valued && regexp.MustCompile(`^(similar|llm-rubric|factuality|classifier|moderation|javascript|python|ruby|webhook|rouge-[nsl]|bleu|gleu|`+
-			`meteor|perplexity|perplexity-score|g-eval|pi|guardrails|human|select-best|max-score|finish-reason|(is|contains)-(xml|html|sql)|`+
-			`is-refusal|is-valid-.*|(answer|context|conversation|model-graded|trace|trajectory|tool-call|skill)-.*)$`).MatchString(kind) {
-			return nil, withoutValue(text)
-		}
-		if !valued || !knownKind(kind) {
-			return equal, ""
-		}
-		return nil, fmt.Sprintf("the expectation %q cannot be carried over", text)
+	case a.Valued:
+		assert.set("value", a.Value)
+	}
+	if a.Threshold != "" {
+		assert.set("threshold", number2(a.Threshold))
 	}
 	return assert, ""
-}
-
-func withoutValue(text string) string {
-	return fmt.Sprintf("the expectation %q, which promptfoo takes for an assertion without a value", text)
-}
-
-// knownKind reports whether a word is a type of assertion that the shorthand has.
-func knownKind(kind string) bool {
-	return regexp.MustCompile(`^(is|contains|similar|rouge|bleu|gleu|meteor|perplexity|llm|grade|factuality|model|answer|context|classifier|` +
-		`moderation|guardrails|g-eval|python|ruby|webhook|file|latency|cost|finish|trajectory|trace|tool|skill|search|human|pi|` +
-		`select|max|conversation|icontains)`).MatchString(kind)
 }

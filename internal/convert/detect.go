@@ -73,7 +73,7 @@ func Detect(path string, data []byte) *Format {
 		return &skillgymFormat
 	case lib.IsCode(base):
 		if strings.HasPrefix(base, "promptfoo") {
-			return with(promptfooFormat, promptfoo)
+			return with(promptfooFormat, fromPromptfoo)
 		}
 		return nil
 	case ext == ".csv":
@@ -83,7 +83,7 @@ func Detect(path string, data []byte) *Format {
 	switch ext {
 	case ".yaml", ".yml":
 		if isPromptfoo(base, yamlKeys(data)) {
-			return with(promptfooFormat, promptfoo)
+			return with(promptfooFormat, fromPromptfoo)
 		}
 	case ".json":
 		return detectJSON(base, data)
@@ -113,7 +113,7 @@ func detectJSON(base string, data []byte) *Format {
 			return with(evalsFormat, skillEvals)
 		}
 		if isPromptfoo(base, keys) {
-			return with(promptfooFormat, promptfoo)
+			return with(promptfooFormat, fromPromptfoo)
 		}
 	}
 	return nil

@@ -12,8 +12,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// promptfoo converts a configuration of promptfoo.
-func promptfoo(w *work, data []byte) error {
+// fromPromptfoo converts a configuration of promptfoo.
+func fromPromptfoo(w *work, data []byte) error {
 	var root node
 	var err error
 	if lib.IsCode(w.file) {

@@ -113,4 +113,3 @@ func kindName(k jsontext.Kind) string {
 		return "null"
 	}
 }
-

@@ -143,7 +143,8 @@ func (x *expander) row(row *doc.Value) doc.Value {
 	c := doc.Value{Kind: doc.Map, Place: row.Place}
 	vars := doc.Value{Kind: doc.Map, Place: row.Place}
 	metadata, checks := doc.Value{Kind: doc.Map, Place: row.Place}, doc.Value{Kind: doc.List, Place: row.Place}
-	metric := ""
+	metric, limit := "", row.Get("__threshold")
+	scored := limit != nil && limit.Text() != ""
 	set := func(key string, m *doc.Member) {
 		c.Members = append(c.Members, doc.Member{Key: key, Place: m.Place, Value: m.Value})
 	}
@@ -164,8 +165,9 @@ func (x *expander) row(row *doc.Value) doc.Value {
 		case !special:
 			vars.Members = append(vars.Members, *m)
 		case text == "" && m.Value.Kind == doc.String:
+		case isCheck && strings.TrimSpace(text) == "" && m.Value.Kind == doc.String:
 		case isCheck && (number == "" || err == nil):
-			if spec, ok := x.expectation(m); ok {
+			if spec, ok := x.expectation(m, scored); ok {
 				checks.List = append(checks.List, spec)
 			}
 		case name == "prefix" || name == "suffix":
