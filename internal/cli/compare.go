@@ -92,6 +92,9 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if err := reports.CheckOutputs(p, base.Path, cand.Path); err != nil {
+		return err
+	}
 	if len(c.prompts) > 0 {
 		if base, cand, err = c.ofPrompts(base, cand, &match); err != nil {
 			return err

@@ -224,7 +224,7 @@ func (p *foo) testFiles(n node) {
 		return
 	}
 	for _, name := range files {
-		data, err := doc.Read(name, doc.YAMLBytes)
+		data, err := p.read(name)
 		if err != nil {
 			refuse(doc.Cause(err).Error(), "")
 			continue

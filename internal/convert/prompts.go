@@ -139,7 +139,7 @@ func (p *foo) promptText(n node, text, label string) {
 		return
 	}
 	for _, name := range files {
-		data, err := doc.Read(name, doc.YAMLBytes)
+		data, err := p.read(name)
 		if err != nil {
 			p.losePrompt(n, fmt.Sprintf("%s: %v", name, doc.Cause(err)), "")
 			continue
