@@ -119,13 +119,13 @@ func (o *Outputs) check(what, path string, ours func(*os.File) error) error {
 	}
 	if err != nil || ours == nil {
 		if err != nil {
-			err = wrap(doc.Cause(err))
+			err = wrap(err)
 		}
 		return err
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return wrap(doc.Cause(err))
+		return wrap(err)
 	}
 	defer f.Close()
 	if err := ours(f); err != nil {
