@@ -68,6 +68,9 @@ func File(ctx context.Context, path string, o Options) (*Result, error) {
 	if err := format.convert(w, data); err != nil {
 		return nil, err
 	}
+	if len(w.twice) > 0 {
+		return nil, w.twice
+	}
 	r := w.result()
 	r.Reads = append(w.reads, path)
 	return r, nil
@@ -82,6 +85,8 @@ type work struct {
 	lost      doc.Problems
 	// reads are the paths of the files that were read, except that of the conversion itself.
 	reads []string
+	// twice are the duplicate keys of files with tests. promptfoo reads none of them.
+	twice doc.Problems
 
 	// comment are lines at the top of the suite.
 	comment  []string

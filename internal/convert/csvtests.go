@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 // table is a CSV file: its columns, and its rows with their lines.
 type table struct {
 	columns []string
+	header  []doc.Place // of the columns
 	rows    [][]string
 	lines   []int
 }
@@ -36,8 +38,10 @@ func readTable(name string, data []byte) (*table, error) {
 		}
 		line, _ := r.FieldPos(0)
 		if t.columns == nil {
-			for _, c := range row {
+			for i, c := range row {
+				line, column := r.FieldPos(i)
 				t.columns = append(t.columns, strings.TrimSpace(c))
+				t.header = append(t.header, doc.Place{Line: int32(line), Column: int32(column)})
 			}
 			continue
 		}
@@ -55,7 +59,19 @@ func (p *foo) csvTests(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
+	wrong := false // one mistake of the header is one problem
+	for i, column := range t.columns {
+		if why := refusedColumn(column); why != "" {
+			p.lose(name, t.header[i], why, "")
+			wrong = true
+		}
+	}
 	for i, row := range t.rows {
+		if wrong {
+			p.count++
+			p.unread = append(p.unread, fmt.Sprintf("test-%d", p.count))
+			continue
+		}
 		test, why := csvTest(t.columns, row)
 		at := doc.Place{Line: int32(t.lines[i]), Column: 1} //nolint:gosec // a line
 		if len(row) != len(t.columns) {
@@ -87,6 +103,19 @@ func placeAll(v *doc.Value, at doc.Place) {
 		v.Members[i].Place = at
 		placeAll(&v.Members[i].Value, at)
 	}
+}
+
+// refusedColumn returns why a column with a name of promptfoo cannot be carried over, or "".
+func refusedColumn(column string) string {
+	name, special := strings.CutPrefix(column, "__")
+	number, expected := strings.CutPrefix(name, "expected")
+	key, isMeta := strings.CutPrefix(name, "metadata:")
+	_, err := strconv.Atoi(number)
+	if !special || expected && (number == "" || err == nil) || isMeta && !strings.HasSuffix(key, "[]") ||
+		slices.Contains([]string{"prefix", "suffix", "description", "metric", "threshold"}, name) {
+		return ""
+	}
+	return "the column " + column + " cannot be carried over"
 }
 
 // csvTest returns the test of a row, or why it cannot be carried over.
@@ -126,7 +155,7 @@ func csvTest(columns, row []string) (test object, why string) {
 			if value == "" {
 				continue
 			}
-			if _, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err != nil {
+			if _, err := doc.ParseNumber(strings.TrimSpace(value)); err != nil {
 				return nil, "a __threshold that is no number"
 			}
 			test.set("threshold", number2(value))
@@ -135,7 +164,7 @@ func csvTest(columns, row []string) (test object, why string) {
 				meta.set(key, value)
 			}
 		default:
-			return nil, "the column " + column + " cannot be carried over"
+			return nil, refusedColumn(column)
 		}
 	}
 	if metric != "" {

@@ -35,6 +35,8 @@ type expander struct {
 	// failed are the problems of templates, each once; byText finds them by place and message.
 	failed []*failure
 	byText map[string]*failure
+	// columns are the unknown columns that were reported, by file and name.
+	columns map[string]bool
 }
 
 // failure is a problem of a template, with the first case that has it and the number of all.
@@ -185,6 +187,14 @@ func (x *expander) row(row *doc.Value) doc.Value {
 				x.add(m.Value.Place, fmt.Sprintf("__threshold must be a number from 0 to 1, not %q", text), "")
 			}
 		default:
+			column := x.sources.in(m.Place).File + "\x00" + m.Key
+			if x.columns[column] {
+				continue // one mistake of a header is one problem
+			}
+			if x.columns == nil {
+				x.columns = map[string]bool{}
+			}
+			x.columns[column] = true
 			x.add(m.Place, fmt.Sprintf("unknown column %q", m.Key),
 				"known: __expected, __expected1, __prefix, __suffix, __description, __metric, __threshold, __metadata:NAME")
 		}
