@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -264,5 +265,29 @@ func TestWalkNamesWhatExists(t *testing.T) {
 	}
 	if mentioned == 0 {
 		t.Error("docs/walk.md mentions no file")
+	}
+}
+
+// TestDocumentsAreDecodedInOnePlace checks that whoever reads a document does not decode it with
+// encoding/json, which accepts a key twice, and in several spellings. doc.Decode does not.
+func TestDocumentsAreDecodedInOnePlace(t *testing.T) {
+	// These files have a checksum or a hash, or belong to other programs.
+	exempt := []string{
+		"internal/runner/cache.go", "internal/agent/withhold.go", "internal/agent/sandbox.go", "internal/suite/checkcode.go",
+		"internal/suite/bundle.go", "internal/suite/record.go", "internal/run/log.go", "internal/bench/skillgym.go",
+	}
+	reads := regexp.MustCompile(`\b(?:doc\.Read(?:Stream|FS)?|os\.ReadFile)\(`)
+	decodes := regexp.MustCompile(`\bjson2?\.(?:Unmarshal|NewDecoder)\(`)
+	for _, files := range sources(t) {
+		for _, file := range files {
+			text, err := os.ReadFile(file.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.ToSlash(file.name)
+			if reads.Match(text) && decodes.Match(text) && !slices.Contains(exempt, name) {
+				t.Errorf("%s reads documents and decodes JSON itself; use doc.Decode", name)
+			}
+		}
 	}
 }
