@@ -25,7 +25,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/gofrs/flock"
 	"golang.org/x/text/collate"
 	"golang.org/x/text/language"
@@ -216,7 +215,8 @@ func read(path string) (map[string]entry, error) {
 		err = negative(path, data, f.Entries)
 	}
 	if err != nil {
-		err = fmt.Errorf("Failed to load snapshots from %s: %w", path, err) //nolint:staticcheck // documented
+		// The documented words stay before the place, which an error of type Problems would replace.
+		err = fmt.Errorf("Failed to load snapshots from %s: %v", path, err) //nolint:errorlint,staticcheck // documented
 		return nil, plumb.WithHint(err,
 			"repair the file, or delete it to accept the next measurement as the baseline")
 	}
@@ -231,9 +231,8 @@ func negative(path string, data []byte, entries map[string]entry) error {
 				continue
 			}
 			root, _ := doc.ParseJSON(path, bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")))
-			at := root.Find(string(jsontext.Pointer("/entries").AppendToken(key)), true)
 			return doc.Problems{{
-				Pos: at.In(path), Message: fmt.Sprintf("the baseline %s has the value %v, which is below 0", key, n),
+				Pos: root.Get("entries").Get(key).In(path), Message: fmt.Sprintf("the baseline %s has the value %v, which is below 0", key, n),
 			}}
 		}
 	}
