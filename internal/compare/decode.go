@@ -13,9 +13,9 @@ func decode(file string, line int, text []byte, v any) error {
 	return doc.Decode(file, line, text, v, doc.Foreign()...)
 }
 
-// problem returns the error of a place in a file.
-func problem(file string, line int, text []byte, at int64, message string) error {
-	pos := doc.Position(file, text, int(min(max(at, 0), int64(len(text)))))
+// problem returns the error of a text of a file, which begins at a line.
+func problem(file string, line int, text []byte, message string) error {
+	pos := doc.Position(file, text, 0)
 	pos.Line += line - 1
 	return doc.Problems{{Pos: pos, Message: message}}
 }

@@ -56,7 +56,7 @@ func parseFile(path string, data []byte) (*Side, error) {
 	case kind.Results != nil:
 		return parsePromptfoo(path, text, kind.Results.Kind() == '[')
 	}
-	return nil, plumb.WithHint(problem(path, 1, text, 0, "the document holds no results"),
+	return nil, plumb.WithHint(problem(path, 1, text, "the document holds no results"),
 		"Plumb reads run directories, results.json of Plumb and skillgym, files of --output, and JSON results of "+
 			"promptfoo")
 }
@@ -469,7 +469,7 @@ func parseBlocks(path string, text []byte, list bool) (*Side, error) {
 		s.Started, s.Ended = cmp.Or(instant(b.Metadata.StartedAt), ended), ended
 	}
 	if len(kept) == 0 {
-		return nil, problem(path, 1, text, 0, "the document holds no results")
+		return nil, problem(path, 1, text, "the document holds no results")
 	}
 	s.History = len(kept) > len(s.Runners)
 	for _, b := range kept {
