@@ -30,6 +30,7 @@ var layers = map[string]int{
 	"internal/files":           0,
 	"internal/golden":          0, // only in tests
 	"internal/doc":             1,
+	"internal/promptfoo":       2,
 	"internal/proc":            1,
 	"internal/redact":          1,
 	"check":                    2,
@@ -317,6 +318,30 @@ func TestOpeners(t *testing.T) {
 	for name := range openers {
 		if !found[name] {
 			t.Errorf("openers has %s, which opens nothing", name)
+		}
+	}
+}
+
+// TestDocumentsAreDecodedInOnePlace checks that whoever reads a document does not decode it with
+// encoding/json, which accepts a key twice, and in several spellings. doc.Decode does not.
+func TestDocumentsAreDecodedInOnePlace(t *testing.T) {
+	// These files have a checksum or a hash, or belong to other programs.
+	exempt := []string{
+		"internal/runner/cache.go", "internal/agent/withhold.go", "internal/agent/sandbox.go", "internal/suite/checkcode.go",
+		"internal/suite/bundle.go", "internal/suite/record.go", "internal/run/log.go", "internal/bench/skillgym.go",
+	}
+	reads := regexp.MustCompile(`\b(?:doc\.Read(?:Stream|FS)?|os\.ReadFile)\(`)
+	decodes := regexp.MustCompile(`\bjson2?\.(?:Unmarshal|NewDecoder)\(`)
+	for _, files := range sources(t) {
+		for _, file := range files {
+			text, err := os.ReadFile(file.name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := filepath.ToSlash(file.name)
+			if reads.Match(text) && decodes.Match(text) && !slices.Contains(exempt, name) {
+				t.Errorf("%s reads documents and decodes JSON itself; use doc.Decode", name)
+			}
 		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -299,7 +301,7 @@ func runLength(s string, char byte) int {
 }
 
 // decode reads a JSON text into Go values. Numbers become int64 or float64, which JSONPath filters
-// understand; a number that fits neither stays a json.Number.
+// understand; a number that neither is exact for stays a json.Number.
 func decode(text string) (any, error) {
 	decoder := json.NewDecoder(strings.NewReader(text))
 	decoder.UseNumber()
@@ -313,13 +315,64 @@ func decode(text string) (any, error) {
 	return numbers(v), nil
 }
 
+// rounded returns v with a float64 in place of numbers that are longer, for the filters of a path.
+func rounded(v any) any {
+	switch v := v.(type) {
+	case json.Number:
+		if f, err := v.Float64(); err == nil {
+			return f
+		}
+	case []any:
+		for i := range v {
+			v[i] = rounded(v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = rounded(v[k])
+		}
+	}
+	return v
+}
+
+// shortest returns the shortest text that reads as f.
+func shortest(f float64) string { return strconv.FormatFloat(f, 'g', -1, 64) }
+
+// decimal is the value of a JSON number of any length: its digits without zeros at both ends, and the
+// power of ten of the last one. Equal numbers have equal decimals.
+type decimal struct{ digits, exponent string }
+
+func decimalOf(text string) decimal {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(text), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	whole, negative := strings.CutPrefix(whole, "-")
+	digits := whole + fraction
+	significant := strings.TrimRight(digits, "0")
+	const longest = 1000
+	if len(exponent) > longest && strings.Trim(significant, "0-") != "" { // its arithmetic would be slow
+		return decimal{whole + "." + fraction, exponent}
+	}
+	power, ok := new(big.Int).SetString(strings.TrimPrefix(exponent, "+"), 10)
+	if !ok {
+		power = new(big.Int) // there is no exponent
+	}
+	power.Add(power, big.NewInt(int64(len(digits)-len(significant)-len(fraction))))
+	if significant = strings.TrimLeft(significant, "0"); significant == "" {
+		return decimal{"0", "0"}
+	}
+	if negative {
+		significant = "-" + significant
+	}
+	return decimal{significant, power.String()}
+}
+
 func numbers(v any) any {
 	switch v := v.(type) {
 	case json.Number:
 		if i, err := v.Int64(); err == nil {
 			return i
 		}
-		if f, err := v.Float64(); err == nil && strings.ContainsAny(v.String(), ".eE") {
+		f, err := v.Float64()
+		if err == nil && strings.ContainsAny(v.String(), ".eE") && decimalOf(shortest(f)) == decimalOf(v.String()) {
 			return f
 		}
 	case []any:

@@ -3,7 +3,9 @@ package check
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"slices"
@@ -81,14 +83,41 @@ func encodeList[T any](b []byte, list []T) []byte {
 	return append(b, ']')
 }
 
-// canonicalJSON returns val in one spelling: keys sorted, no space, floats in their shortest form,
-// integers exact.
+// canonicalJSON returns val in one spelling: keys sorted, no space, integers exact, and floats in
+// their shortest form, unless that is another number.
 func canonicalJSON(val []byte) (json.RawMessage, error) {
 	v := jsontext.Value(bytes.Clone(val))
-	if err := v.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
+	err := v.Canonicalize(jsontext.CanonicalizeRawInts(false), jsontext.CanonicalizeRawFloats(false))
+	if err != nil {
 		return nil, err
 	}
-	return json.RawMessage(v), nil
+	var b bytes.Buffer
+	in, out := jsontext.NewDecoder(bytes.NewReader(v)), jsontext.NewEncoder(&b)
+	for {
+		token, err := in.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return json.RawMessage(bytes.TrimSpace(b.Bytes())), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if token.Kind() != '0' {
+			err = out.WriteToken(token)
+		} else {
+			raw := token.String()
+			short := jsontext.Value(raw)
+			if strings.ContainsAny(raw, ".eE") {
+				err = short.Canonicalize()
+			}
+			if err != nil || decimalOf(short.String()) != decimalOf(raw) {
+				short = jsontext.Value(raw)
+			}
+			err = out.WriteValue(short)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
 }
 
 // The most of a text that a verdict shows, in bytes: in Expected and Got, in Details, and in a

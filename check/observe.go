@@ -1,7 +1,6 @@
 package check
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -169,8 +168,8 @@ func (m *seenMatcher) textFits(text, workspace string) bool {
 }
 
 func (m *seenMatcher) argsFit(args json.RawMessage) bool {
-	var got any
-	return json.Unmarshal(args, &got) == nil && contained(m.args, got)
+	got, err := decode(string(args))
+	return err == nil && contained(m.args, got)
 }
 
 // contained reports whether got has everything that want has: objects may have more members, other
@@ -178,9 +177,7 @@ func (m *seenMatcher) argsFit(args json.RawMessage) bool {
 func contained(want, got any) bool {
 	w, ok := want.(map[string]any)
 	if !ok {
-		a, errA := json.Marshal(want)
-		b, errB := json.Marshal(got)
-		return errA == nil && errB == nil && bytes.Equal(a, b)
+		return (&pathMatcher{}).equal(want, got)
 	}
 	g, ok := got.(map[string]any)
 	if !ok {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/ohler55/ojg/jp"
@@ -106,6 +107,9 @@ func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict
 	if err != nil {
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the output as JSON: %w", err))
 	}
+	if strings.Contains(p.path, "?") { // a filter computes with floats
+		doc = rounded(doc)
+	}
 	found, err := selectValues(p.path, doc)
 	if err != nil {
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "follow the path %s: %w", quote(p.path), err))
@@ -201,10 +205,12 @@ func (p *pathMatcher) folded(v any) any {
 	switch v := v.(type) {
 	case string:
 		return p.how.fold(v)
+	case int64:
+		return decimalOf(strconv.FormatInt(v, 10))
 	case float64:
-		if i := int64(v); float64(i) == v {
-			return i
-		}
+		return decimalOf(shortest(v))
+	case json.Number:
+		return decimalOf(v.String())
 	case []any:
 		list := make([]any, len(v))
 		for i, e := range v {
@@ -218,7 +224,7 @@ func (p *pathMatcher) folded(v any) any {
 		}
 		return members
 	}
-	return v // null, booleans, integers, fractions, and numbers too large for both
+	return v // null and booleans
 }
 
 // expected describes the expected value: as JSON if it is known, else in words.

@@ -209,7 +209,7 @@ func newSeenMatcher(kind string, want Seen) (*seenMatcher, error) {
 		if m.want.Args, err = canonicalJSON(want.Args); err != nil {
 			return nil, fmt.Errorf("args: %w", err)
 		}
-		if err := json.Unmarshal(m.want.Args, &m.args); err != nil {
+		if m.args, err = decode(string(m.want.Args)); err != nil {
 			return nil, fmt.Errorf("args: %w", err)
 		}
 		if _, ok := m.args.(map[string]any); !ok {

@@ -220,9 +220,6 @@ func (r *goldReader) item(v *doc.Value) Item {
 		r.add(v.Place, "an item must be an object, not "+v.Kind.JSON(), "")
 		return Item{}
 	}
-	for _, m := range v.Duplicates() {
-		r.add(m.Place, fmt.Sprintf("duplicate key %q", m.Key), "")
-	}
 	for _, m := range v.Members {
 		if !slices.Contains(goldKeys(), m.Key) {
 			r.add(m.Place, fmt.Sprintf("unknown key %q", m.Key),

@@ -55,7 +55,7 @@ func (s Store) Read() (all []*Calibration, err error) {
 		c := &Calibration{}
 		data, err := doc.Read(path, doc.StateBytes)
 		if err == nil {
-			err = json.Unmarshal(data, c)
+			err = doc.Decode(path, 1, data, c)
 		}
 		switch {
 		case err != nil:

@@ -57,10 +57,10 @@ runs cannot be compared. With --gate, the gates decide: 1 if one is violated, 3 
 	f.Var(&c.vary, "vary", "allow these kinds of differences, such as model,parameters; any allows all; repeatable")
 	f.Var(&c.prompts, "prompts", "compare two prompts: the `labels` of the baseline and of the candidate")
 	f.Var(&c.renamed, "map", "pair a renamed case or runner: `OLD=NEW`; repeatable")
-	f.Float64Var(&c.alpha, "alpha", defaults.Alpha, "two-sided level of the tests")
+	numberVar(f, &c.alpha, "alpha", "", defaults.Alpha, "two-sided level of the tests")
 	f.StringArrayVar(&c.margins, "margin", nil,
 		"largest `effect` that does not matter: 2pp, or METRIC=VALUE such as tokens=15%; repeatable (default 2pp)")
-	f.Float64Var(&c.minCoverage, "min-coverage", defaults.MinCoverage,
+	numberVar(f, &c.minCoverage, "min-coverage", "", defaults.MinCoverage,
 		"conclude nothing if a smaller `share` of the pairs was measured")
 	f.StringArrayVar(&c.gates, "gate", nil, "`condition` that B must meet, such as \"pass_rate >= -2pp\"; repeatable")
 	f.StringVar(&c.unproven, "unproven", "", "`pass`: a gate that is unproven does not change the exit code")
@@ -92,6 +92,9 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 	}
 	base, cand, err := p.OpenSides(baseRef, candRef)
 	if err != nil {
+		return err
+	}
+	if err := reports.CheckOutputs(p, base.Path, cand.Path); err != nil {
 		return err
 	}
 	if len(c.prompts) > 0 {

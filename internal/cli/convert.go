@@ -17,7 +17,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/convert"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/files"
+	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
@@ -128,24 +128,36 @@ func (c *convertCmd) write(w *converted, r *convert.Result) error {
 	if dir == "" {
 		dir = c.Dir
 	}
-	outputs := []struct {
+	made := []struct {
 		name string
 		text []byte
 	}{{convert.SuiteFile, r.Suite}, {convert.ConfigFile, r.Config}}
-	for _, f := range outputs {
-		if path := filepath.Join(dir, f.name); f.text != nil && exists(path) && !c.force {
+	outputs := report.Outputs{Reads: r.Reads}
+	for _, f := range made {
+		path := filepath.Join(dir, f.name)
+		if f.text == nil || r.Suite == nil {
+			continue
+		}
+		if err := outputs.Converted(path); err != nil {
+			return err
+		}
+		if exists(path) && !c.force {
 			return plumb.WithHint(fmt.Errorf("%s exists already", c.shown(path)), "replace it with --force, or write to another directory with -o")
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // not a secret
 		return fmt.Errorf("write the suite: %w", err)
 	}
-	for _, f := range outputs {
+	for _, f := range made {
 		if f.text == nil || r.Suite == nil {
 			continue
 		}
 		path := filepath.Join(dir, f.name)
-		if err := files.Write(path, f.text, 0o644); err != nil {
+		err := doc.Write(path, func(w *doc.File) error {
+			_, err := w.Write(f.text)
+			return errors.Join(err, w.Chmod(0o644)) // not a secret
+		})
+		if err != nil {
 			return fmt.Errorf("write the suite: %w", err)
 		}
 		w.Files = append(w.Files, c.shown(path))

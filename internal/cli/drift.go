@@ -59,7 +59,7 @@ when no panel had enough data. docs/drift.md describes the method and the record
 	fs.StringArrayVar(&c.from, "from", nil, "replay the records of a `file`, - is standard input; repeatable, further files may follow")
 	fs.StringVar(&c.model, "model", "", "only runners with this `model`, as gpt-5 or openai:gpt-5")
 	fs.StringVar(&c.since, "since", "", "report only changes found in this `time`, such as 30d")
-	fs.Float64Var(&c.alphaDel, "alpha-del", analyze.DriftDeletionAlpha,
+	numberVar(fs, &c.alphaDel, "alpha-del", "", analyze.DriftDeletionAlpha,
 		"level that a change must reach without any quarter of the submitters, between 0 and 1")
 	fs.StringVar(&c.detector, "detector", "", "`name` of another detector: conformal, for audits")
 	c.register(fs)

@@ -55,11 +55,11 @@ func (f *settings) register(cmd *cobra.Command, help func(*config.Setting) strin
 		case *bool:
 			fs.BoolVarP(at, s.Flag, s.Short, *at, usage)
 		case *int:
-			fs.IntVarP(at, s.Flag, s.Short, *at, usage)
+			numberVar(fs, at, s.Flag, s.Short, *at, usage)
 		case *int64:
-			fs.Int64VarP(at, s.Flag, s.Short, *at, usage)
+			numberVar(fs, at, s.Flag, s.Short, *at, usage)
 		case *float64:
-			fs.Float64VarP(at, s.Flag, s.Short, *at, usage)
+			numberVar(fs, at, s.Flag, s.Short, *at, usage)
 		case *string:
 			fs.StringVarP(at, s.Flag, s.Short, *at, usage)
 		case *[]string:

@@ -48,7 +48,7 @@ func listCommand(a *app) *cobra.Command {
 	fs.Var((*words)(&c.filter.Tags), "tag", "list only cases with one of these tags")
 	fs.Var((*words)(&c.filter.Categories), "category", "list only cases of these categories")
 	fs.Var((*words)(&c.filter.Difficulties), "difficulty", "list only cases of these difficulties")
-	fs.IntVar(&c.filter.Limit, "limit", 0, "list only the first `n` cases")
+	numberVar(fs, &c.filter.Limit, "limit", "", 0, "list only the first `n` cases")
 	return cmd
 }
 

@@ -58,7 +58,7 @@ The exit code is 0 if the session was measured, 3 if it was not, and 2 if there 
 		"`directory` in which the agent worked, the base of relative paths (default: from the transcript)")
 	fs.StringVar(&t.Prompt, "prompt", "", "`text` of the prompt")
 	fs.StringVar(&c.promptFile, "prompt-file", "", "`file` with the text of the prompt")
-	fs.IntVar(&c.exitCode, "exit-code", 0,
+	numberVar(fs, &c.exitCode, "exit-code", "", 0,
 		"exit code of the agent; leave it out if a signal ended it or the code is unknown")
 	fs.BoolVar(&t.Resumed, "resumed", false, "the session continues an earlier one, whose turns are left out")
 	complete := cobra.FixedCompletions(agent.Types(), cobra.ShellCompDirectiveNoFileComp)

@@ -24,7 +24,7 @@ func (p *pruning) register(fs *pflag.FlagSet) {
 	const month, latest = 30 * 24 * time.Hour, 20
 	fs.BoolVar(&p.on, "prune", false, "list the runs that can be deleted; with --yes, delete them")
 	fs.DurationVar(&p.age, "older-than", month, "with --prune: `age` of the last write above which a run is deleted")
-	fs.IntVar(&p.keep, "keep", latest, "with --prune: keep the latest `n` runs, however old they are")
+	numberVar(fs, &p.keep, "keep", "", latest, "with --prune: keep the latest `n` runs, however old they are")
 	fs.BoolVar(&p.yes, "yes", false, "with --prune: delete the listed runs")
 	p.flags = fs
 }

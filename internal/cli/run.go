@@ -176,6 +176,11 @@ func (c *runCmd) performAll(ctx context.Context, p *job.Project, jobs []*job.Job
 	if err != nil {
 		return err
 	}
+	for i, j := range jobs { // before the first one is paid for
+		if err := j.CheckOutputs(reports[i]); err != nil {
+			return err
+		}
+	}
 	worst := exitOK
 	for i, j := range jobs {
 		code, err := c.perform(ctx, p, j, reports[i])

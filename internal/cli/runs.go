@@ -61,7 +61,7 @@ plumb gc then deletes the workspaces that agents left in the deleted runs.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
 	c.register(cmd.Flags())
-	cmd.Flags().IntVar(&c.limit, "limit", 20, "list at most `n` runs; 0 lists all")
+	numberVar(cmd.Flags(), &c.limit, "limit", "", 20, "list at most `n` runs; 0 lists all")
 	c.prune.register(cmd.Flags())
 	return cmd
 }

@@ -52,7 +52,7 @@ its stderr, and its session files in session/. A file CASE.json is one session, 
 	fs.StringVar(&c.sessions.Agent, "agent", "",
 		"the agent that made the sessions, if they are transcripts: "+strings.Join(agent.Types(), ", "))
 	fs.StringVar(&c.suite, "suite", "", "changed `suite` (default: the suite of the run)")
-	fs.IntVar(&c.judgeRepeat, "judge-repeat", 0, "judge each output of the cases that flipped `n` times, at least 2")
+	numberVar(fs, &c.judgeRepeat, "judge-repeat", "", 0, "judge each output of the cases that flipped `n` times, at least 2")
 	fs.BoolVar(&c.trust, "trust", false, trustHelp)
 	c.register(cmd, func(s *config.Setting) string { return s.Score })
 	return cmd

@@ -231,7 +231,7 @@ func parseBaseline(path string, data []byte) (*baselineFile, error) {
 		err := decode(path, n, text, &c)
 		bad := func(format string, args ...any) {
 			if err == nil {
-				err = problem(path, n, text, 0, fmt.Sprintf(format, args...))
+				err = problem(path, n, text, fmt.Sprintf(format, args...))
 			}
 		}
 		if c.Case == "" {
@@ -254,7 +254,7 @@ func parseBaseline(path string, data []byte) (*baselineFile, error) {
 		f.cases = append(f.cases, c)
 	}
 	if f.Schema == 0 {
-		return nil, problem(path, 1, nil, 0, "the file is empty")
+		return nil, problem(path, 1, nil, "the file is empty")
 	}
 	return f, nil
 }
@@ -281,7 +281,7 @@ func (f *baselineFile) readHeader(path string, line int, text []byte) error {
 		ids[r.ID] = true
 	}
 	if message != "" {
-		return problem(path, line, text, 0, message)
+		return problem(path, line, text, message)
 	}
 	return nil
 }

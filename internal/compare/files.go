@@ -56,7 +56,7 @@ func parseFile(path string, data []byte) (*Side, error) {
 	case kind.Results != nil:
 		return parsePromptfoo(path, text, kind.Results.Kind() == '[')
 	}
-	return nil, plumb.WithHint(problem(path, 1, text, 0, "the document holds no results"),
+	return nil, plumb.WithHint(problem(path, 1, text, "the document holds no results"),
 		"Plumb reads run directories, results.json of Plumb and skillgym, files of --output, and JSON results of "+
 			"promptfoo")
 }
@@ -215,6 +215,9 @@ func parseResults(path string, text []byte) (*Side, error) {
 			if e.Runner.ID == "" {
 				return nil, inFile(path, fmt.Sprintf("cases.%d.runnerResults.%d.runner.id is missing", i, j))
 			}
+			if err := e.known(path, text, fmt.Sprintf("/cases/%d/runnerResults/%d", i, j)); err != nil {
+				return nil, err
+			}
 			s.addRunner(resultsRunner(&e.Runner, f.Schema > 0))
 		}
 	}
@@ -237,6 +240,52 @@ func parseResults(path string, text []byte) (*Side, error) {
 		}
 	}
 	return s.Side, nil
+}
+
+// known returns the error of a word of an entry that no version of Plumb writes. pointer leads to the
+// entry.
+func (e *resultEntry) known(path string, text []byte, pointer string) error {
+	err := word(path, text, pointer+"/outcome", e.Outcome, outcomes())
+	if err == nil {
+		err = word(path, text, pointer+"/status", e.Status, statuses())
+	}
+	if err == nil && e.Origin != plumb.OriginRunner && e.Origin.Class() == plumb.OriginRunner.Class() {
+		err = word(path, text, pointer+"/failureOrigin", e.Origin, nil)
+	}
+	for i := range e.Repetitions {
+		if err == nil {
+			err = e.Repetitions[i].known(path, text, fmt.Sprintf("%s/repetitions/%d", pointer, i))
+		}
+	}
+	return err
+}
+
+func outcomes() []plumb.Outcome {
+	return []plumb.Outcome{plumb.OutcomePass, plumb.OutcomeFail, plumb.OutcomeError, plumb.OutcomeSkipped}
+}
+
+func statuses() []plumb.Status {
+	return []plumb.Status{
+		plumb.StatusPassed, plumb.StatusFailed, plumb.StatusExpectedFailed, plumb.StatusUnexpectedPassed,
+		plumb.StatusSkipped,
+	}
+}
+
+// word returns the error of the word at a place of a JSON text, unless it is empty or known.
+func word[T ~string](path string, text []byte, pointer string, have T, known []T) error {
+	if have == "" || slices.Contains(known, have) {
+		return nil
+	}
+	root, _ := doc.ParseJSON(path, text)
+	words := make([]string, len(known))
+	for i, k := range known {
+		words[i] = string(k)
+	}
+	key := strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".")
+	return doc.Problems{{
+		Pos: root.Find(pointer, false).In(path), Message: fmt.Sprintf("%s: unknown word %q", key, have),
+		Hint: doc.DidYouMean(string(have), words),
+	}}
 }
 
 // resultsRunner returns a runner of results.json. That of Plumb has the parameters and more.
@@ -394,6 +443,9 @@ func parseBlocks(path string, text []byte, list bool) (*Side, error) {
 	runs := map[string]bool{}
 	for i := range blocks {
 		b := &blocks[i]
+		if err := b.known(path, text, i, list); err != nil {
+			return nil, err
+		}
 		if b.runner() == "" {
 			return nil, inFile(path, fmt.Sprintf("%d.run_metadata.model_id is missing", i))
 		}
@@ -417,7 +469,7 @@ func parseBlocks(path string, text []byte, list bool) (*Side, error) {
 		s.Started, s.Ended = cmp.Or(instant(b.Metadata.StartedAt), ended), ended
 	}
 	if len(kept) == 0 {
-		return nil, problem(path, 1, text, 0, "the document holds no results")
+		return nil, problem(path, 1, text, "the document holds no results")
 	}
 	s.History = len(kept) > len(s.Runners)
 	for _, b := range kept {
@@ -426,6 +478,30 @@ func parseBlocks(path string, text []byte, list bool) (*Side, error) {
 		}
 	}
 	return s.Side, nil
+}
+
+// known returns the error of a word of a block that no version of Plumb writes. i is its index in a list.
+func (b *resultBlock) known(path string, text []byte, i int, list bool) error {
+	pointer := ""
+	if list {
+		pointer = fmt.Sprintf("/%d", i)
+	}
+	for j := range b.Results {
+		r, at := &b.Results[j], fmt.Sprintf("%s/results/%d", pointer, j)
+		if err := word(path, text, at+"/outcome", r.Outcome, outcomes()); err != nil {
+			return err
+		}
+		if err := word(path, text, at+"/status", r.Status, statuses()); err != nil {
+			return err
+		}
+	}
+	for j := range b.NotMeasured {
+		at := fmt.Sprintf("%s/not_measured/%d/outcome", pointer, j)
+		if err := word(path, text, at, b.NotMeasured[j].Outcome, outcomes()); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // block adds the results of one block.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Metric is the name of a figure that a comparison tests.
@@ -167,7 +168,7 @@ func (p *gateParser) value(g *Gate) error {
 	for n < len(rest) && (rest[n] >= '0' && rest[n] <= '9' || rest[n] == '.') {
 		n++
 	}
-	number, err := strconv.ParseFloat(rest[:n], 64)
+	number, err := doc.ParseNumber(rest[:n])
 	if n == 0 || err != nil || math.IsInf(number, 0) {
 		return p.bad(p.pos, valueHelp(g.Metric), "expected a number, found %s", found(rest))
 	}

@@ -3,10 +3,10 @@ package compare
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // ParseMargins reads margins: "2pp" for the pass rate, or METRIC=VALUE, such as "tokens=15%" or
@@ -37,7 +37,7 @@ func ParseMargins(texts []string) (map[Metric]float64, error) {
 			unit, scale, example = "", 1, "score=0.05"
 		}
 		number, ok := strings.CutSuffix(value, unit)
-		size, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		size, err := doc.ParseNumber(strings.TrimSpace(number))
 		if !ok || err != nil || !(size > 0) || size/scale > 10 {
 			return nil, plumb.WithHint(fmt.Errorf("--margin %q: %q is not the size of an effect on %s", text, value, metric),
 				"write a positive number with its unit, such as --margin "+example)

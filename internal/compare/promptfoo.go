@@ -121,7 +121,7 @@ func parsePromptfoo(path string, text []byte, flat bool) (*Side, error) {
 	}
 	rows := f.Results.Results
 	if len(rows) == 0 {
-		return nil, problem(path, 1, text, 0, "results.results is missing or empty")
+		return nil, problem(path, 1, text, "results.results is missing or empty")
 	}
 	s := newSide(path, SourcePromptfoo)
 	s.ID, s.Started, s.Ended = f.EvalID, instant(f.Results.Timestamp), instant(f.Results.Timestamp)

@@ -219,7 +219,7 @@ func (r *reader) mcpFields(s *plumb.MCPServer) []field {
 		{"args", func(v value, path string) { s.Args = r.each(v, path, r.program) }},
 		{"env", func(v value, path string) { s.Env = r.pairs(v, path) }},
 		{"url", func(v value, path string) { s.URL = r.address(v, path) }},
-		{"headers", func(v value, path string) { s.Headers = r.pairs(v, path) }},
+		{"headers", func(v value, path string) { s.Headers = r.headers(v, path) }},
 	}
 }
 

@@ -99,10 +99,10 @@ func (c caller) loadCall(ctx context.Context, args []json.RawMessage) (any, erro
 	case problems.Err() != nil:
 		return nil, invalid(problems)
 	}
-	if err := complete(file, tree); err != nil {
+	if err := complete(file, *tree); err != nil {
 		return nil, err
 	}
-	resolvePaths(&tree, filepath.Dir(file))
+	resolvePaths(tree, filepath.Dir(file))
 	answer, err := json.Marshal(struct {
 		FilePath string          `json:"filePath"`
 		Config   json.RawMessage `json:"config"`

@@ -152,10 +152,10 @@ func Read(ctx context.Context, path string, h lib.Host) (*Config, error) {
 		return nil, err
 	}
 	var c *Config
-	if problems.Err() == nil {
+	if tree != nil {
 		var found doc.Problems
-		c, found = fromValue(path, tree, lib.IsCode(path))
-		problems = append(problems, found...)
+		c, found = fromValue(path, *tree, lib.IsCode(path))
+		problems = append(problems, found...).Sorted()
 	}
 	if err := problems.Err(); err != nil {
 		return nil, err
@@ -164,36 +164,43 @@ func Read(ctx context.Context, path string, h lib.Host) (*Config, error) {
 	return c, nil
 }
 
-// readValue returns the content of a config file, or the problems because of which it has none.
-func readValue(ctx context.Context, path string, h lib.Host) (value, doc.Problems, error) {
+// readValue returns the content of a config file with its problems. The content is nil if it cannot be
+// read because of them.
+func readValue(ctx context.Context, path string, h lib.Host) (*value, doc.Problems, error) {
 	if lib.IsCode(path) {
 		tree, problems := readExport(ctx, path, h)
-		return tree, problems, nil
+		if problems.Err() != nil {
+			return nil, problems, nil
+		}
+		return &tree, problems, nil
 	}
 	data, err := doc.Read(path, doc.ConfigBytes)
 	if err != nil {
-		return value{}, nil, fmt.Errorf("read config %s: %w", path, doc.Cause(err))
+		return nil, nil, fmt.Errorf("read config %s: %w", path, doc.Cause(err))
 	}
 	if name, do, ok := convert.Suggest(path, data); ok {
-		return value{}, nil, plumb.WithHint(fmt.Errorf("read config %s: this is %s", path, name), do)
+		return nil, nil, plumb.WithHint(fmt.Errorf("read config %s: this is %s", path, name), do)
 	}
-	tree, problem := parse(path, data)
-	if problem != nil {
-		return value{}, doc.Problems{*problem}, nil
+	tree, problems, ok := parse(path, data)
+	if !ok {
+		return nil, problems, nil
 	}
-	return tree, nil, nil
+	return &tree, problems, nil
 }
 
-// parse parses a config in YAML or JSON. Duplicate keys are reported when the value is read.
-func parse(file string, data []byte) (value, *doc.Problem) {
+// parse parses a config in YAML or JSON. ok reports whether there is a value, which can be used in
+// spite of the problems.
+func parse(file string, data []byte) (v value, problems doc.Problems, ok bool) {
 	data = bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF"))
 	switch {
 	case len(data) > doc.ConfigBytes:
-		return value{}, &doc.Problem{Pos: doc.Place{Line: 1, Column: 1}.In(file), Message: tooLarge(len(data))}
+		return value{}, doc.Problems{{
+			Pos: doc.Place{Line: 1, Column: 1}.In(file), Message: tooLarge(len(data)),
+		}}, false
 	case strings.EqualFold(filepath.Ext(file), ".json"):
-		return doc.ParseJSON(file, data)
+		return (&doc.JSON{File: file}).Parse(data, 1)
 	default:
-		return doc.ParseYAML(file, data, doc.ConfigValues)
+		return doc.YAML(file, data, doc.ConfigValues)
 	}
 }
 

@@ -111,7 +111,7 @@ func (r *reader) runnerFields(c *plumb.RunnerConfig) []field {
 		{"baseURL", func(v value, path string) { c.BaseURL = r.address(v, path) }},
 		{"api", func(v value, path string) { c.API = r.choice(v, path, apis()) }},
 		{"apiKeyEnv", func(v value, path string) { c.APIKeyEnv = r.variable(v, path) }},
-		{"headers", func(v value, path string) { c.Headers = r.pairs(v, path) }},
+		{"headers", func(v value, path string) { c.Headers = r.headers(v, path) }},
 		{"env", func(v value, path string) { c.Env = r.pairs(v, path) }},
 		{"temperature", func(v value, path string) { c.Temperature, c.NoTemperature = r.optional(v, path) }},
 		{"seed", func(v value, path string) { c.Seed, c.NoSeed = r.seed(v, path) }},

@@ -41,9 +41,10 @@ func write(tb testing.TB, file, text string) string {
 
 // parsed reads a config in a text.
 func parsed(file string, data []byte) (*Config, doc.Problems) {
-	tree, problem := parse(file, data)
-	if problem != nil {
-		return nil, doc.Problems{*problem}
+	tree, problems, ok := parse(file, data)
+	if !ok {
+		return nil, problems
 	}
-	return fromValue(file, tree, false)
+	c, found := fromValue(file, tree, false)
+	return c, append(problems, found...).Sorted()
 }

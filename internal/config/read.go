@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 )
@@ -65,17 +67,15 @@ func (r *reader) is(v value, path string, kind doc.Kind) bool {
 
 const notAMapping = "a config must be a mapping"
 
-// members returns the members of a mapping, and reports duplicate keys.
+// members returns the members of a mapping, the first one of each key.
 func (r *reader) members(v value, path string) []doc.Member {
 	if !r.is(v, path, doc.Map) {
 		return nil
 	}
 	seen := map[string]bool{}
 	return slices.DeleteFunc(slices.Clone(v.Members), func(m doc.Member) bool {
-		twice := seen[m.Key]
-		if seen[m.Key] = true; twice {
-			r.add(m.Place, fmt.Sprintf("duplicate key %q", strings.TrimPrefix(path+"."+m.Key, ".")), "")
-		}
+		twice := seen[m.Key] // the parser reports it
+		seen[m.Key] = true
 		return twice
 	})
 }
@@ -151,6 +151,10 @@ func (r *reader) text(v value, path string) string {
 	}
 	if strings.TrimSpace(v.Text()) == "" {
 		r.add(v.Place, path+" is empty", "leave the key out")
+		return ""
+	}
+	if strings.ContainsRune(v.Text(), 0) {
+		r.add(v.Place, path+" contains a NUL character", "remove it")
 		return ""
 	}
 	return v.Text()
@@ -314,12 +318,28 @@ func (r *reader) pairs(v value, path string) map[string]string {
 	for _, m := range r.members(v, path) {
 		switch m.Value.Kind {
 		case doc.String, doc.Number, doc.Bool:
-			pairs[m.Key] = m.Value.Text()
+			if pairs[m.Key] = m.Value.Text(); strings.ContainsRune(m.Key+m.Value.Text(), 0) {
+				r.add(m.Value.Place, fmt.Sprintf("%s.%q contains a NUL character", path, m.Key), "remove it")
+			}
 		default:
 			r.wrong(m.Value, path+"."+m.Key, "a string")
 		}
 	}
 	return pairs
+}
+
+// headers reads headers of HTTP requests. Its messages do not repeat values, which may be secrets.
+func (r *reader) headers(v value, path string) map[string]string {
+	for i := range v.Members {
+		m := &v.Members[i]
+		switch {
+		case !httpguts.ValidHeaderFieldName(m.Key):
+			r.add(m.Place, fmt.Sprintf("%s: %q cannot be the name of a header", path, m.Key), "")
+		case m.Value.Kind == doc.String && !httpguts.ValidHeaderFieldValue(m.Value.Text()):
+			r.add(m.Value.Place, path+"."+m.Key+" contains a line end or another control character", "remove it")
+		}
+	}
+	return r.pairs(v, path)
 }
 
 // variable reads the name of an environment variable. Its message does not repeat an invalid name,

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
@@ -234,13 +233,13 @@ func (o *Optional[T]) Set(s string) error {
 		*o = Optional[T]{None: true}
 		return nil
 	}
-	number, err := strconv.ParseFloat(s, 64)
+	number, err := doc.ParseNumber(s)
 	if err != nil {
 		return fmt.Errorf("%q is neither a number nor none", s)
 	}
 	*o = Optional[T]{Value: new(T(number))}
 	if whole, ok := any(o.Value).(*int64); ok {
-		if *whole, err = strconv.ParseInt(s, 10, 64); err != nil {
+		if *whole, err = doc.ParseWhole(s); err != nil {
 			return fmt.Errorf("%q is not a whole number", s)
 		}
 	}

@@ -4,12 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/promptfoo"
 )
 
 // asserts converts the assertions of a test: those of the defaults, of the scenario and its own.
@@ -278,7 +278,7 @@ func (a *assertion) convert() any {
 		if a.node.get("value").ok() {
 			return a.refuse("contains-json with a schema", "use is_json or json_schema, which read one JSON value")
 		}
-		return a.js(containsJSON)
+		return a.js(promptfoo.ContainsJSON)
 	case "javascript":
 		return a.javascript()
 	case "levenshtein":
@@ -444,45 +444,32 @@ func (a *assertion) containsSeveral() any {
 	return a.textCheck(kind, words)
 }
 
-// samePattern matches patterns that mean the same in JavaScript and in RE2.
-var samePattern = regexp.MustCompile(`^(?:[A-Za-z0-9 ,:;'"<>=!@#%&_~-]|\\[dwb.?*+()\[\]{}|^$/\\-]|\[[A-Za-z0-9 _.,:;-]+\]|\((?:\?:)?|[)|*+?^$]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\})*$`)
-
-var modifier = regexp.MustCompile(`\(\?[a-zA-Z-]`)
-
 func (a *assertion) regex() any {
 	pattern, ok := a.literal()
 	if !ok {
 		return nil
 	}
-	if pattern == "" {
-		return a.refuse("regex with an empty pattern is an error in promptfoo", "")
+	if why, hint := promptfoo.BadPattern(pattern); why != "" {
+		return a.refuse(why, hint)
 	}
-	if modifier.MatchString(pattern) {
-		return a.refuse("a modifier such as (?i) in a regular expression, which promptfoo fails", "use [Aa], or icontains")
-	}
-	if samePattern.MatchString(pattern) && a.native() {
-		if _, err := syntax.Parse(pattern, syntax.Perl); err == nil {
-			return a.spec("regex", member{"pattern", literally(pattern)})
-		}
+	if promptfoo.SamePattern(pattern) && a.native() {
+		return a.spec("regex", member{"pattern", literally(pattern)})
 	}
 	if why := a.invalidRegExp(pattern); why != "" {
 		return a.refuse("an invalid regular expression, which promptfoo fails, also when negated: "+why, "correct the pattern")
 	}
-	return a.js("new RegExp(" + quoteJSON(pattern) + ").test(output)")
+	return a.js(promptfoo.RegExp(pattern))
 }
-
-const parsesJSON = "(() => { try { JSON.parse(output); return true } catch { return false } })()"
 
 func (a *assertion) isJSON() any {
 	value := a.node.get("value")
 	if !value.ok() {
-		return a.js(parsesJSON)
+		return a.js(promptfoo.ParsesJSON)
 	}
 	if !a.native() {
 		return a.refuse("a transform of is-json with a schema", "use transform of the test")
 	}
-	schema := value.js()
-	if text, ok := schema.(string); ok {
+	if text, ok := value.js().(string); ok {
 		rendered, ok := a.rendered(text)
 		if !ok {
 			return nil
@@ -491,79 +478,28 @@ func (a *assertion) isJSON() any {
 		if err != nil {
 			return a.refuse("a schema that is neither JSON nor YAML", "")
 		}
-		schema = parsed.js()
+		value = parsed
 	}
-	o, ok := schema.(object)
+	o, ok := value.js().(object)
 	if !ok {
 		return a.refuse("a schema that is no mapping", "")
 	}
 	if isTemplate(quoteJSON(o)) {
 		return a.refuse("a template in a schema", "write what it renders")
 	}
-	if why := strictSchema(o); why != "" {
+	if why := promptfoo.StrictSchema(value.Value); why != "" {
 		return a.refuse(why, "use a js check")
 	}
 	if _, ok := o.get("$schema"); !ok {
-		o = append(object{{"$schema", "http://json-schema.org/draft-07/schema#"}}, o...)
+		o = append(object{{"$schema", promptfoo.Draft}}, o...)
 	}
 	if a.c.scored {
 		return a.refuse("is-json with a schema in a test with a threshold", "")
 	}
 	list := []any{
-		object{{"type", "js"}, {"expr", parsesJSON}, {"name", "is JSON"}}, object{{"type", "json_schema"}, {"schema", o}},
+		object{{"type", "js"}, {"expr", promptfoo.ParsesJSON}, {"name", "is JSON"}}, object{{"type", "json_schema"}, {"schema", o}},
 	}
 	return a.spec("all_of", member{"assertions", list})
-}
-
-// strictSchema returns why a schema may be judged differently, or "". promptfoo refuses unknown
-// keywords, and its patterns are those of JavaScript.
-func strictSchema(schema any) string {
-	o, ok := schema.(object)
-	if !ok {
-		return ""
-	}
-	known := []string{
-		"$schema", "$id", "title", "description", "default", "examples", "type", "properties", "required", "items", "enum",
-		"const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems",
-		"maxItems", "uniqueItems", "additionalProperties", "anyOf", "allOf", "oneOf", "not", "pattern", "format",
-		"minProperties", "maxProperties", "multipleOf",
-	}
-	for _, m := range o {
-		switch {
-		case !slices.Contains(known, m.key):
-			return "the keyword " + m.key + " of a schema"
-		case m.key == "pattern":
-			if text, ok := m.value.(string); !ok || !samePattern.MatchString(text) {
-				return "a pattern in a schema that may mean something else in Plumb"
-			}
-		case m.key == "format":
-			if text, _ := m.value.(string); !slices.Contains([]string{"date", "email", "date-time", "uuid", "ipv4"}, text) {
-				return "the format " + text + " of a schema"
-			}
-		case m.key == "type":
-			if _, list := m.value.([]any); list {
-				return "a list of types in a schema"
-			}
-		case m.key == "properties":
-			for _, property := range asObject(m.value) {
-				if why := strictSchema(property.value); why != "" {
-					return why
-				}
-			}
-		case m.key == "items" || m.key == "additionalProperties" || m.key == "not":
-			if why := strictSchema(m.value); why != "" {
-				return why
-			}
-		case m.key == "anyOf" || m.key == "allOf" || m.key == "oneOf":
-			list, _ := m.value.([]any)
-			for _, e := range list {
-				if why := strictSchema(e); why != "" {
-					return why
-				}
-			}
-		}
-	}
-	return ""
 }
 
 // asText returns v if it is a text, and "" otherwise.
@@ -576,28 +512,6 @@ func asObject(v any) object {
 	o, _ := v.(object)
 	return o
 }
-
-// containsJSON counts braces as promptfoo does, also within texts, and closes those that the output
-// leaves open. promptfoo reads YAML between them. An object in JSON or of words is certain, and so are
-// braces or quotes without their partners; the rest is an error, because only a YAML parser can decide it.
-const containsJSON = `(() => {
-  let unsure = false;
-  for (let from = output.indexOf("{"); from >= 0; from = output.indexOf("{", from + 1)) {
-    let depth = 0, to = from;
-    for (; to < output.length; to++) {
-      if (output[to] === "{") depth++;
-      if (output[to] === "}" && --depth === 0) break;
-    }
-    const text = output.slice(from, to + 1) + "}".repeat(depth);
-    if (depth > 0 && output.slice(from + 1).trim() === "") continue;
-    if (/^\{[\w .]*\}$/.test(text)) return true;
-    try { JSON.parse(text); return true } catch {}
-    const bare = text.replace(/"(?:[^"\\]|\\.)*"/g, "");
-    unsure ||= !bare.includes('"') && bare.split("{").length === bare.split("}").length;
-  }
-  if (unsure) throw new Error("promptfoo may read these braces as YAML, and so accept or refuse them");
-  return false;
-})()`
 
 func (a *assertion) levenshtein() any {
 	text, ok := a.literal()
@@ -614,18 +528,16 @@ func (a *assertion) levenshtein() any {
 		"  return row[b.length];\n})(output, " + quoteJSON(text) + ") <= " + string(most))
 }
 
-const countWords = `output.trim().split(/\s+/).filter(Boolean).length`
-
 func (a *assertion) wordCount() any {
 	switch value := a.node.get("value").js().(type) {
 	case json.Number:
-		return a.js(countWords + " === " + string(value))
+		return a.js(promptfoo.CountWords + " === " + string(value))
 	case string:
 		text, ok := a.rendered(value)
 		if _, err := strconv.Atoi(text); !ok || err != nil {
 			return a.refuse("word-count with a value that is no number", "")
 		}
-		return a.js(countWords + " === " + text)
+		return a.js(promptfoo.CountWords + " === " + text)
 	case object:
 		var parts []string
 		for _, m := range value {
@@ -637,7 +549,7 @@ func (a *assertion) wordCount() any {
 			parts = append(parts, "n "+sign+" "+string(n))
 		}
 		if len(parts) > 0 {
-			return a.js("((n) => " + strings.Join(parts, " && ") + ")(" + countWords + ")")
+			return a.js("((n) => " + strings.Join(parts, " && ") + ")(" + promptfoo.CountWords + ")")
 		}
 	}
 	return a.refuse("word-count without a number, min or max is an error in promptfoo", "")
@@ -697,7 +609,7 @@ func (a *assertion) rubric() any {
 		return a.refuse("a template in a rubric that cannot be carried over", "write what it renders")
 	}
 	a.model(&a.judge, "judge")
-	return a.spec("llm_judge", member{"judge_prompt", "Does the answer meet this requirement? " + text})
+	return a.spec("llm_judge", member{"judge_prompt", promptfoo.Rubric(text)})
 }
 
 func (a *assertion) similar() any {

@@ -30,6 +30,8 @@ type Result struct {
 	// Lost are the features that could not be carried over. Warnings among them are differences
 	// that change no verdict.
 	Lost doc.Problems
+	// Reads are the paths of the files that the conversion read.
+	Reads []string
 }
 
 // Options are what a conversion needs besides the file. The zero value works.
@@ -66,7 +68,12 @@ func File(ctx context.Context, path string, o Options) (*Result, error) {
 	if err := format.convert(w, data); err != nil {
 		return nil, err
 	}
-	return w.result(), nil
+	if len(w.twice) > 0 {
+		return nil, w.twice
+	}
+	r := w.result()
+	r.Reads = append(w.reads, path)
+	return r, nil
 }
 
 // work is one conversion.
@@ -76,6 +83,10 @@ type work struct {
 	file, dir string
 	format    *Format
 	lost      doc.Problems
+	// reads are the paths of the files that were read, except that of the conversion itself.
+	reads []string
+	// twice are the duplicate keys of files with tests. promptfoo reads none of them.
+	twice doc.Problems
 
 	// comment are lines at the top of the suite.
 	comment  []string
@@ -107,6 +118,12 @@ type item struct {
 	only string
 	// lost are the reasons why the case is left out.
 	lost []string
+}
+
+// read reads a file that the converted file names.
+func (w *work) read(name string) ([]byte, error) {
+	w.reads = append(w.reads, name)
+	return doc.Read(name, doc.YAMLBytes)
 }
 
 // lose notes a feature that cannot be carried over.

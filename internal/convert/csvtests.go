@@ -4,16 +4,18 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/promptfoo"
 )
 
 // table is a CSV file: its columns, and its rows with their lines.
 type table struct {
 	columns []string
+	header  []doc.Place // of the columns
 	rows    [][]string
 	lines   []int
 }
@@ -36,8 +38,10 @@ func readTable(name string, data []byte) (*table, error) {
 		}
 		line, _ := r.FieldPos(0)
 		if t.columns == nil {
-			for _, c := range row {
+			for i, c := range row {
+				line, column := r.FieldPos(i)
 				t.columns = append(t.columns, strings.TrimSpace(c))
+				t.header = append(t.header, doc.Place{Line: int32(line), Column: int32(column)})
 			}
 			continue
 		}
@@ -55,7 +59,19 @@ func (p *foo) csvTests(name string, data []byte) error {
 	if err != nil {
 		return err
 	}
+	wrong := false // one mistake of the header is one problem
+	for i, column := range t.columns {
+		if why := refusedColumn(column); why != "" {
+			p.lose(name, t.header[i], why, "")
+			wrong = true
+		}
+	}
 	for i, row := range t.rows {
+		if wrong {
+			p.count++
+			p.unread = append(p.unread, fmt.Sprintf("test-%d", p.count))
+			continue
+		}
 		test, why := csvTest(t.columns, row)
 		at := doc.Place{Line: int32(t.lines[i]), Column: 1} //nolint:gosec // a line
 		if len(row) != len(t.columns) {
@@ -89,7 +105,18 @@ func placeAll(v *doc.Value, at doc.Place) {
 	}
 }
 
-var shorthand = regexp.MustCompile(`^(not-)?([a-z][a-z-]*)(?:\((-?[0-9.]+)\))?(?::([\s\S]*))?$`)
+// refusedColumn returns why a column with a name of promptfoo cannot be carried over, or "".
+func refusedColumn(column string) string {
+	name, special := strings.CutPrefix(column, "__")
+	number, expected := strings.CutPrefix(name, "expected")
+	key, isMeta := strings.CutPrefix(name, "metadata:")
+	_, err := strconv.Atoi(number)
+	if !special || expected && (number == "" || err == nil) || isMeta && !strings.HasSuffix(key, "[]") ||
+		slices.Contains([]string{"prefix", "suffix", "description", "metric", "threshold"}, name) {
+		return ""
+	}
+	return "the column " + column + " cannot be carried over"
+}
 
 // csvTest returns the test of a row, or why it cannot be carried over.
 func csvTest(columns, row []string) (test object, why string) {
@@ -128,7 +155,7 @@ func csvTest(columns, row []string) (test object, why string) {
 			if value == "" {
 				continue
 			}
-			if _, err := strconv.ParseFloat(strings.TrimSpace(value), 64); err != nil {
+			if _, err := doc.ParseNumber(strings.TrimSpace(value)); err != nil {
 				return nil, "a __threshold that is no number"
 			}
 			test.set("threshold", number2(value))
@@ -137,7 +164,7 @@ func csvTest(columns, row []string) (test object, why string) {
 				meta.set(key, value)
 			}
 		default:
-			return nil, "the column " + column + " cannot be carried over"
+			return nil, refusedColumn(column)
 		}
 	}
 	if metric != "" {
@@ -159,76 +186,32 @@ func csvTest(columns, row []string) (test object, why string) {
 
 func number2(s string) any { return number(strings.TrimSpace(s)) }
 
-// csvAssert reads an assertion in shorthand: a type with a value, or a text that the output equals.
+// csvAssert returns the assertion of a cell in shorthand.
 func csvAssert(text string) (assert object, why string) {
-	for prefix, kind := range map[string]string{"javascript:": "javascript", "fn:": "javascript", "eval:": "javascript"} {
-		if code, ok := strings.CutPrefix(text, prefix); ok {
-			return object{{"type", kind}, {"value", code}}, ""
-		}
+	a, why := promptfoo.ParseShorthand(text)
+	switch {
+	case why != "":
+		return nil, why
+	case a.Kind == "similar", a.Kind == "llm-rubric": // a question to a model that promptfoo chooses
+		return nil, fmt.Sprintf("the expectation %q cannot be carried over", strings.TrimSpace(text))
 	}
-	text = strings.TrimSpace(text)
-	equal := object{{"type", "equals"}, {"value", text}}
-	m := shorthand.FindStringSubmatch(text)
-	if m == nil {
-		if strings.HasPrefix(text, "python:") || strings.HasPrefix(text, "file://") || strings.HasPrefix(text, "grade:") ||
-			strings.HasPrefix(text, "llm-rubric") || strings.HasPrefix(text, "similar") {
-			return nil, fmt.Sprintf("the expectation %q cannot be carried over", text)
-		}
-		return equal, ""
+	kind := a.Kind
+	if a.Not {
+		kind = "not-" + kind
 	}
-	kind, threshold, value := m[2], m[3], strings.TrimSpace(m[4])
-	assert = object{{"type", m[1] + kind}}
-	valued := strings.Contains(text, ":")
-	switch kind {
-	case "equals", "contains", "icontains", "starts-with", "regex", "word-count":
-		if !valued {
-			return nil, withoutValue(text)
-		}
-		assert.set("value", value)
-	case "contains-any", "contains-all", "icontains-any", "icontains-all":
-		if !valued {
-			return nil, withoutValue(text)
-		}
-		if strings.ContainsAny(value, "\"\n\\") {
-			return nil, "an expectation with quotes in a list with commas"
-		}
-		var words []any
-		for w := range strings.SplitSeq(value, ",") {
-			words = append(words, strings.TrimSpace(w))
+	assert = object{{"type", kind}}
+	switch {
+	case a.Words != nil:
+		words := make([]any, len(a.Words))
+		for i, w := range a.Words {
+			words[i] = w
 		}
 		assert.set("value", words)
-	case "levenshtein":
-		return nil, "levenshtein in the shorthand of CSV"
-	case "is-json", "contains-json":
-		if valued {
-			assert.set("value", value)
-		}
-	case "latency", "cost":
-		assert.set("threshold", number2(threshold))
-		if threshold == "" {
-			return nil, fmt.Sprintf("the expectation %q cannot be carried over", text)
-		}
-	default:
-		if !valued && regexp.MustCompile(`^(similar|llm-rubric|factuality|classifier|moderation|javascript|python|ruby|webhook|rouge-[nsl]|bleu|gleu|`+
-			`meteor|perplexity|perplexity-score|g-eval|pi|guardrails|human|select-best|max-score|finish-reason|(is|contains)-(xml|html|sql)|`+
-			`is-refusal|is-valid-.*|(answer|context|conversation|model-graded|trace|trajectory|tool-call|skill)-.*)$`).MatchString(kind) {
-			return nil, withoutValue(text)
-		}
-		if !valued || !knownKind(kind) {
-			return equal, ""
-		}
-		return nil, fmt.Sprintf("the expectation %q cannot be carried over", text)
+	case a.Valued:
+		assert.set("value", a.Value)
+	}
+	if a.Threshold != "" {
+		assert.set("threshold", number2(a.Threshold))
 	}
 	return assert, ""
-}
-
-func withoutValue(text string) string {
-	return fmt.Sprintf("the expectation %q, which promptfoo takes for an assertion without a value", text)
-}
-
-// knownKind reports whether a word is a type of assertion that the shorthand has.
-func knownKind(kind string) bool {
-	return regexp.MustCompile(`^(is|contains|similar|rouge|bleu|gleu|meteor|perplexity|llm|grade|factuality|model|answer|context|classifier|` +
-		`moderation|guardrails|g-eval|python|ruby|webhook|file|latency|cost|finish|trajectory|trace|tool|skill|search|human|pi|` +
-		`select|max|conversation|icontains)`).MatchString(kind)
 }

@@ -39,8 +39,8 @@ func Data(path string, data []byte) *Rows {
 		}
 		d.Columns = t.columns
 	case ".jsonl", ".ndjson":
-		v, problem := doc.ParseJSON(path, line)
-		if problem != nil || v.Kind != doc.Map || detectRow(&v) != nil ||
+		v, _, ok := (&doc.JSON{File: path}).Parse(line, 1)
+		if !ok || v.Kind != doc.Map || detectRow(&v) != nil ||
 			v.Get("assertion") != nil || v.Get("assertions") != nil || v.Get("category") != nil {
 			return nil
 		}

@@ -21,7 +21,7 @@ func (w *work) records(data []byte) ([]node, error) {
 				continue
 			}
 			v, problems, ok := (&doc.JSON{File: w.file}).Parse(line, i+1)
-			if !ok {
+			if !ok || len(problems) > 0 {
 				return nil, problems
 			}
 			all = append(all, node{src, &v})
@@ -259,6 +259,13 @@ func csvSuite(w *work, data []byte) error {
 	}
 	w.comment = []string{"Converted from " + filepath.Base(w.file) + " by plumb convert."}
 	p := &foo{work: w}
+	wrong := "" // one mistake of the header is one problem
+	for i, column := range t.columns {
+		if why := refusedColumn(column); why != "" {
+			w.lose(w.file, t.header[i], why, "")
+			wrong = why
+		}
+	}
 	for k, row := range t.rows {
 		at := node{&source{name: w.file}, &doc.Value{Kind: doc.Map, Place: doc.Place{Line: int32(t.lines[k]), Column: 1}}} //nolint:gosec // a line
 		cell := func(i int) string {
@@ -270,6 +277,10 @@ func csvSuite(w *work, data []byte) error {
 		id := cell(find("id"))
 		i := w.add(at, id, k+1)
 		i.keys.set("input", cell(input))
+		if wrong != "" {
+			i.lost = append(i.lost, wrong)
+			continue
+		}
 		test, why := csvTest(t.columns, row)
 		if why != "" {
 			w.refuse(i, i.file, i.place, why, "")

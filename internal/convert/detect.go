@@ -73,7 +73,7 @@ func Detect(path string, data []byte) *Format {
 		return &skillgymFormat
 	case lib.IsCode(base):
 		if strings.HasPrefix(base, "promptfoo") {
-			return with(promptfooFormat, promptfoo)
+			return with(promptfooFormat, fromPromptfoo)
 		}
 		return nil
 	case ext == ".csv":
@@ -83,13 +83,13 @@ func Detect(path string, data []byte) *Format {
 	switch ext {
 	case ".yaml", ".yml":
 		if isPromptfoo(base, yamlKeys(data)) {
-			return with(promptfooFormat, promptfoo)
+			return with(promptfooFormat, fromPromptfoo)
 		}
 	case ".json":
 		return detectJSON(base, data)
 	case ".jsonl", ".ndjson":
 		line, _, _ := bytes.Cut(bytes.TrimLeft(data, " \t\r\n"), []byte("\n"))
-		if v, problem := doc.ParseJSON(base, line); problem == nil {
+		if v, _, ok := (&doc.JSON{File: base}).Parse(line, 1); ok { // the conversion reports duplicate keys
 			return detectRow(&v)
 		}
 	}
@@ -97,9 +97,9 @@ func Detect(path string, data []byte) *Format {
 }
 
 func detectJSON(base string, data []byte) *Format {
-	v, problem := doc.ParseJSON(base, data)
+	v, _, ok := (&doc.JSON{File: base}).Parse(data, 1)
 	switch {
-	case problem != nil:
+	case !ok:
 	case v.Kind == doc.List && len(v.List) > 0:
 		if f := detectRow(&v.List[0]); f != nil && f.Name == inspectFormat.Name {
 			return f
@@ -113,7 +113,7 @@ func detectJSON(base string, data []byte) *Format {
 			return with(evalsFormat, skillEvals)
 		}
 		if isPromptfoo(base, keys) {
-			return with(promptfooFormat, promptfoo)
+			return with(promptfooFormat, fromPromptfoo)
 		}
 	}
 	return nil

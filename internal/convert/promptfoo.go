@@ -2,6 +2,7 @@ package convert
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -12,8 +13,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// promptfoo converts a configuration of promptfoo.
-func promptfoo(w *work, data []byte) error {
+// fromPromptfoo converts a configuration of promptfoo.
+func fromPromptfoo(w *work, data []byte) error {
 	var root node
 	var err error
 	if lib.IsCode(w.file) {
@@ -224,7 +225,7 @@ func (p *foo) testFiles(n node) {
 		return
 	}
 	for _, name := range files {
-		data, err := doc.Read(name, doc.YAMLBytes)
+		data, err := p.read(name)
 		if err != nil {
 			refuse(doc.Cause(err).Error(), "")
 			continue
@@ -238,7 +239,7 @@ func (p *foo) testFiles(n node) {
 					continue
 				}
 				v, problems, ok := (&doc.JSON{File: name}).Parse([]byte(line), i+1)
-				if !ok {
+				if !ok || len(problems) > 0 {
 					err = problems
 					break
 				}
@@ -257,6 +258,9 @@ func (p *foo) testFiles(n node) {
 			}
 		default:
 			refuse("tests in a "+ext+" file cannot be carried over", "write the tests as CSV, JSON or YAML")
+		}
+		if twice, ok := errors.AsType[doc.Problems](err); ok && strings.HasPrefix(twice[0].Message, "duplicate key") {
+			p.twice = append(p.twice, twice...)
 		}
 		if err != nil {
 			refuse(err.Error(), "")

@@ -122,6 +122,10 @@ func looksLikeAPath(s string) bool {
 		n >= 3 && s[n-3] == '.' || n >= 4 && s[n-4] == '.' || regexp.MustCompile(`\.(jsonl?|ya?ml|csv|txt|md|j2|[cm]?[jt]s|py)$`).MatchString(s))
 }
 
+// separator is a line of a .txt file that ends a prompt. promptfoo 0.123.1 allows white space around
+// the dashes.
+var separator = regexp.MustCompile(`(?m)^[\s\v\p{Z}\x{FEFF}]*---[\s\v\p{Z}\x{FEFF}]*$`)
+
 // promptText reads a prompt that may be the path of a file.
 func (p *foo) promptText(n node, text, label string) {
 	if !looksLikeAPath(text) {
@@ -135,7 +139,7 @@ func (p *foo) promptText(n node, text, label string) {
 		return
 	}
 	for _, name := range files {
-		data, err := doc.Read(name, doc.YAMLBytes)
+		data, err := p.read(name)
 		if err != nil {
 			p.losePrompt(n, fmt.Sprintf("%s: %v", name, doc.Cause(err)), "")
 			continue
@@ -144,7 +148,7 @@ func (p *foo) promptText(n node, text, label string) {
 		at := node{&source{name: name}, &doc.Value{Place: doc.Place{Line: 1, Column: 1}}}
 		switch ext := strings.ToLower(filepath.Ext(name)); ext {
 		case ".txt":
-			for i, part := range regexp.MustCompile(`(?m)^---$`).Split(content, -1) {
+			for i, part := range separator.Split(content, -1) {
 				if part = strings.TrimSpace(part); part != "" || i == 0 {
 					p.addPrompt(at, at, part, label)
 				}
@@ -188,18 +192,18 @@ func (p *foo) addPrompt(n, at node, text, label string) {
 		p.lose(new.file, new.place, message, hint)
 	}
 	trimmed := strings.TrimSpace(text)
-	v, problem := doc.ParseJSON("", []byte(trimmed))
+	v, _, isJSON := (&doc.JSON{}).Parse([]byte(trimmed), 1)
 	switch {
 	case trimmed == "":
 		lose("an empty prompt", "")
-	case problem == nil && v.Kind == doc.List:
+	case isJSON && v.Kind == doc.List:
 		var ok bool
 		if new.messages, ok = chat(node{&source{}, &v}); !ok {
 			lose("a prompt that is JSON, but no list of messages with role and content", "write it as text or as messages")
 		}
-	case problem == nil && (v.Kind == doc.Map || v.Kind == doc.String):
+	case isJSON && (v.Kind == doc.Map || v.Kind == doc.String):
 		lose("a prompt that is JSON, but no list of messages: promptfoo formats it anew", "write it as text or as messages")
-	case problem != nil && (strings.HasPrefix(trimmed, "[") && strings.Contains(trimmed, `"role"`) || strings.HasPrefix(trimmed, "- role:")):
+	case !isJSON && (strings.HasPrefix(trimmed, "[") && strings.Contains(trimmed, `"role"`) || strings.HasPrefix(trimmed, "- role:")):
 		lose("messages that are JSON or YAML only after rendering", "write a list of messages")
 	}
 	p.prompts = append(p.prompts, new)

@@ -6,12 +6,12 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/promptfoo"
 )
 
 var (
 	contextUse = regexp.MustCompile(`\bcontext\b(\.vars\b)?`)
 	outside    = regexp.MustCompile(`\b(require|import|process|await|async|fetch|Promise|setTimeout|globalThis|Buffer)\b`)
-	statement  = regexp.MustCompile(`^(let|const|var|return|if|for|while|throw|function|switch|try)\b`)
 )
 
 // source returns the JavaScript of a value, as an expression of output. promptfoo takes one line for
@@ -37,18 +37,10 @@ func (p *foo) source(c *fooTest, n node, refuse func(message, hint string)) (str
 		refuse("JavaScript that uses "+use, "write a check of your own in a suite in code")
 		return "", false
 	}
-	body := strings.Contains(text, "\n")
-	switch {
-	case body && !strings.Contains(text, "return"):
-		refuse("JavaScript of several lines without return, which promptfoo fails", "add return")
+	text, why, hint := promptfoo.Expression(text)
+	if why != "" {
+		refuse(why, hint)
 		return "", false
-	case body:
-		text = "(() => {\n" + text + "\n})()"
-	case statement.MatchString(text) || strings.HasPrefix(text, "//") || text == "":
-		refuse("a JavaScript statement on one line, which promptfoo fails", "write an expression")
-		return "", false
-	default:
-		text = strings.TrimSpace(strings.TrimSuffix(text, ";"))
 	}
 	uses := contextUse.FindAllString(text, -1)
 	for _, use := range uses {
@@ -97,40 +89,13 @@ func (a *assertion) javascript() any {
 		return nil
 	}
 	least, given := a.threshold()
-	if isComparison(source) || !a.c.scored && decides.MatchString(source) &&
-		!strings.ContainsAny(source, "{/*%?") && !strings.Contains(source, "JSON.parse") {
+	if promptfoo.Decides(source, a.c.scored) {
 		check := a.spec("js", member{"expr", literally(a.on(source))})
 		if given {
 			check.set("threshold", least)
 		}
 		return check
 	}
-	pass := "r > 0"
-	if given {
-		pass = "r >= " + string(least)
-	}
-	not, score := "", "Number(r)"
-	if a.not {
-		not, score = "!", "Number(!r)"
-	}
-	bounded := "Math.max(0, Math.min(1, r)) || 0"
-	if a.c.scored { // promptfoo does not bound it
-		bounded = "(() => { if (r >= 0 && r <= 1) return r; throw new Error(\"a score must be from 0 to 1\") })()"
-	}
-	expr := "((r) => {\n" +
-		"  if (typeof r === \"boolean\") return { pass: " + not + "r, score: " + score + ", reason: \"\" };\n" +
-		"  if (typeof r === \"number\") return { pass: " + not + "(" + pass + "), score: " + bounded + ", reason: String(r) };\n" +
-		"  if (typeof r?.pass === \"boolean\" && typeof r.score === \"number\" && typeof r.reason === \"string\")\n" +
-		"    return { pass: " + not + "r.pass, score: r.score, reason: r.reason };\n" +
-		"  throw new Error(\"it must be a boolean, a number, or an object with pass, score and reason\");\n" +
-		"})(" + source + ")"
+	expr := promptfoo.Script(source, a.not, string(least), a.c.scored)
 	return object{{"type", "js"}, {"expr", literally(a.on(expr))}}
 }
-
-var comparison = regexp.MustCompile(`^!?[\w.]+(\((?:"[^"]*"|'[^']*'|/[^/]+/\w*)?\))*(\.\w+(\((?:"[^"]*"|'[^']*')?\))?)*\s*([<>]=?|[!=]==?)\s*[\w.'" ]+$|^!?output\.(includes|startsWith|endsWith)\((?:"[^"]*"|'[^']*')\)$`)
-
-// decides matches expressions that are probably true or false, not a number that may be NaN.
-var decides = regexp.MustCompile(`[=!]==?|[<>]=?|\.(?:includes|startsWith|endsWith|test|some|every)\(`)
-
-// isComparison reports whether an expression is certainly true or false.
-func isComparison(s string) bool { return comparison.MatchString(s) }

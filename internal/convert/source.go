@@ -248,7 +248,7 @@ func parse(name string, data []byte) (node, error) {
 // open reads a file that the converted file names. ref may begin with file://.
 func (w *work) open(ref string) (name string, data []byte, err error) {
 	name = w.named(ref)
-	data, err = doc.Read(name, doc.YAMLBytes)
+	data, err = w.read(name)
 	if err != nil {
 		return name, nil, doc.Cause(err)
 	}

@@ -58,7 +58,7 @@ func TestVerdicts(t *testing.T) {
 				t.Fatal(err)
 			}
 			if program := os.Getenv("PROMPTFOO"); os.Getenv("UPDATE") != "" && program != "" {
-				golden = promptfoo(t, program, dir)
+				golden = observe(t, program, dir)
 				archive.Files = append(archive.Files, txtar.File{Name: goldenFile, Data: []byte(golden)})
 				if err := os.WriteFile(file, txtar.Format(archive), 0o600); err != nil {
 					t.Fatal(err)
@@ -102,8 +102,8 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// promptfoo runs the configuration in dir and returns its verdicts.
-func promptfoo(t *testing.T, program, dir string) string {
+// observe runs promptfoo on the configuration in dir and returns its verdicts.
+func observe(t *testing.T, program, dir string) string {
 	t.Helper()
 	out := filepath.Join(t.TempDir(), "out.json")
 	home := t.TempDir()
@@ -228,7 +228,7 @@ func compare(t *testing.T, url, dir, golden string) {
 }
 
 // run runs a suite and returns the outcomes of its cases.
-func run(t *testing.T, url string, suite []byte) map[string]string {
+func run(t *testing.T, url string, suite []byte, beside ...file) map[string]string {
 	t.Helper()
 	work := t.TempDir()
 	config := fmt.Sprintf(`suites: [suite.yaml]
@@ -237,8 +237,8 @@ runners:
 prices:
   openai-compatible:echo: {input: 0, output: 0}
 `, url)
-	for name, text := range map[string][]byte{"suite.yaml": suite, "plumb.yaml": []byte(config)} {
-		if err := os.WriteFile(filepath.Join(work, name), text, 0o600); err != nil {
+	for _, f := range append(beside, file{"suite.yaml", suite}, file{"plumb.yaml", []byte(config)}) {
+		if err := os.WriteFile(filepath.Join(work, f.name), f.text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -38,8 +38,7 @@ type JSON struct {
 	places       placer
 }
 
-// ParseJSON parses a document that is one JSON value. It accepts duplicate keys, which the readers of
-// the document report.
+// ParseJSON parses a document that is one JSON value. A key that an object has twice is a problem.
 func ParseJSON(file string, text []byte) (Value, *Problem) {
 	v, problems, ok := (&JSON{File: file}).Parse(text, 1)
 	if !ok || len(problems) > 0 {
@@ -49,11 +48,10 @@ func ParseJSON(file string, text []byte) (Value, *Problem) {
 }
 
 // Parse parses text, which must be one JSON value and begins at the given line. ok reports whether
-// there is a value. Invalid UTF-8 is a problem, but the value can be used. Duplicate keys are not a
-// problem here; see [Value.Duplicates].
+// there is a value. Invalid UTF-8 and duplicate keys are problems, but the value can be used.
 func (p *JSON) Parse(text []byte, line int) (v Value, problems Problems, ok bool) {
 	if v, err := p.parse(text, line); err == nil {
-		return v, nil, true
+		return v, v.duplicates(p.File), true
 	}
 	var options []jsontext.Options
 	if !utf8.Valid(text) {
@@ -62,7 +60,7 @@ func (p *JSON) Parse(text []byte, line int) (v Value, problems Problems, ok bool
 	}
 	v, err := p.parse(text, line, options...)
 	if err == nil {
-		return v, problems, true
+		return v, append(problems, v.duplicates(p.File)...).Sorted(), true
 	}
 	if _, ok := errors.AsType[*jsontext.SyntacticError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = p.reread(text, options...)

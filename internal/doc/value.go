@@ -2,6 +2,7 @@ package doc
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -256,8 +257,22 @@ func (v *Value) Infinite() (found []Value) {
 	return found
 }
 
-// Duplicates returns the members in v whose key occurs earlier in the same mapping.
-func (v *Value) Duplicates() (found []Member) {
+// duplicates returns the problems of the keys that a mapping in v has twice.
+func (v *Value) duplicates(file string) (found Problems) {
+	for _, m := range v.Duplicates() {
+		found = append(found, m.twice(file))
+	}
+	return found
+}
+
+// twice returns the problem of a key that the mapping has already.
+func (m *Member) twice(file string) Problem {
+	return Problem{Pos: m.In(file), Message: fmt.Sprintf("duplicate key %q", m.Key)}
+}
+
+// Duplicates returns the members in v whose key occurs earlier in the same mapping. It does not look
+// into the values of the keys except.
+func (v *Value) Duplicates(except ...string) (found []Member) {
 	const few = 16
 	var seen map[string]bool
 	for i := range v.Members {
@@ -275,10 +290,12 @@ func (v *Value) Duplicates() (found []Member) {
 		if before {
 			found = append(found, *m)
 		}
-		found = append(found, m.Value.Duplicates()...)
+		if !slices.Contains(except, m.Key) {
+			found = append(found, m.Value.Duplicates(except...)...)
+		}
 	}
 	for i := range v.List {
-		found = append(found, v.List[i].Duplicates()...)
+		found = append(found, v.List[i].Duplicates(except...)...)
 	}
 	return found
 }

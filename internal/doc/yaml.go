@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -117,12 +118,64 @@ type yamlReader struct {
 	depth   int
 	problem *Problem
 	file    string
+	// odd are the numbers that are not written in decimal.
+	odd Problems
 }
 
-// ParseYAML parses a YAML file with at most so many values.
-func ParseYAML(file string, data []byte, most int) (v Value, problem *Problem) {
+// plainNumber matches numbers in decimal, also with underscores between the digits of whole numbers.
+var plainNumber = regexp.MustCompile(`^[+-]?(?:0|[1-9][0-9_]*)?(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?$`)
+
+// decimal notes a number in another spelling: 0x10, 0b1, 0o7 or 010.
+func (r *yamlReader) decimal(n ast.ScalarNode) {
+	if text := n.GetToken().Value; !plainNumber.MatchString(text) {
+		r.odd = append(r.odd, Problem{
+			Pos: r.start(n).In(r.file), Message: fmt.Sprintf("the number %s is not written in decimal", text),
+			Hint: fmt.Sprintf("write %v, or put a text in quotes", n.GetValue()),
+		})
+	}
+}
+
+// unprintable reports whether YAML forbids a character in the text of a document.
+func unprintable(c rune) bool {
+	const deleted, nextLine, lastControl = 0x7F, 0x85, 0x9F
+	return c < ' ' && c != '\t' && c != '\n' && c != '\r' ||
+		c >= deleted && c <= lastControl && c != nextLine || c == 0xFFFE || c == 0xFFFF
+}
+
+// ParseYAML parses a YAML file with at most so many values. A key that a mapping has twice is a
+// problem; one that a merge key brings is none.
+func ParseYAML(file string, data []byte, most int) (Value, *Problem) {
+	v, _, problem := parseYAML(file, data, most)
+	if problem != nil {
+		return Value{}, problem
+	}
+	if twice := v.duplicates(file).Sorted(); len(twice) > 0 {
+		return Value{}, &twice[0]
+	}
+	return v, nil
+}
+
+// YAML is [ParseYAML] for a document of Plumb: it reports all duplicate keys, and numbers that are not
+// written in decimal. ok reports whether there is a value, which can be used in spite of them.
+func YAML(file string, data []byte, most int) (v Value, problems Problems, ok bool) {
+	v, odd, problem := parseYAML(file, data, most)
+	if problem != nil {
+		return Value{}, Problems{*problem}, false
+	}
+	return v, append(odd, v.duplicates(file)...).Sorted(), true
+}
+
+func parseYAML(file string, data []byte, most int) (v Value, odd Problems, problem *Problem) {
 	if !utf8.Valid(data) {
-		return Value{}, new((&JSON{File: file}).invalidUTF8(data, 1))
+		return Value{}, nil, new((&JSON{File: file}).invalidUTF8(data, 1))
+	}
+	for at, c := range string(data) {
+		if unprintable(c) {
+			return Value{}, nil, &Problem{
+				Pos: Position(file, data, at), Message: fmt.Sprintf("invalid YAML: the control character %U", c),
+				Hint: `write it in double quotes, such as "\u0007"`,
+			}
+		}
 	}
 	lines := bytes.Count(data, []byte("\n")) + 1
 	defer func() {
@@ -137,7 +190,7 @@ func ParseYAML(file string, data []byte, most int) (v Value, problem *Problem) {
 	}()
 	tokens, problem := yamlTokens(file, data, most)
 	if problem != nil {
-		return Value{}, problem
+		return Value{}, nil, problem
 	}
 	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -149,7 +202,7 @@ func ParseYAML(file string, data []byte, most int) (v Value, problem *Problem) {
 		if strings.Contains(p.Message, "found character '\t'") || strings.Contains(p.Message, "tab character") {
 			p.Hint = "indent YAML with spaces"
 		}
-		return Value{}, p
+		return Value{}, nil, p
 	}
 	r := &yamlReader{file: file, most: most, anchors: map[string]Value{}}
 	var docs []ast.Node
@@ -160,12 +213,12 @@ func ParseYAML(file string, data []byte, most int) (v Value, problem *Problem) {
 	}
 	switch len(docs) {
 	case 0:
-		return Value{Place: Place{1, 1}}, nil
+		return Value{Place: Place{1, 1}}, nil, nil
 	case 1:
 		v = r.value(docs[0])
-		return v, r.problem
+		return v, r.odd, r.problem
 	}
-	return Value{}, &Problem{
+	return Value{}, nil, &Problem{
 		Pos: r.start(docs[1]).In(file), Message: "a second YAML document begins", Hint: "a file has only one",
 	}
 }
@@ -208,8 +261,10 @@ func (r *yamlReader) value(n ast.Node) Value {
 	case *ast.BoolNode:
 		v.Kind, v.raw = Bool, []byte(strconv.FormatBool(n.Value))
 	case *ast.IntegerNode:
+		r.decimal(n)
 		v.Kind, v.raw = Number, []byte(fmt.Sprint(n.Value))
 	case *ast.FloatNode:
+		r.decimal(n)
 		v.Kind, v.raw = Number, []byte(strconv.FormatFloat(n.Value, 'g', -1, 64))
 	case *ast.InfinityNode:
 		v.Kind, v.raw = Number, []byte(n.String())
@@ -256,9 +311,13 @@ func (r *yamlReader) value(n ast.Node) Value {
 // members reads the keys of a mapping. Its own keys override those of a merge key (<<).
 func (r *yamlReader) members(values []*ast.MappingValueNode) []Member {
 	var members, merged []Member
+	merges := 0
 	for _, m := range values {
 		v := r.value(m.Value)
 		if m.Key.IsMergeKey() {
+			if merges++; merges > 1 {
+				r.fail(m.Key, `duplicate key "<<"`)
+			}
 			from := []Value{v}
 			if v.Kind == List {
 				from = v.List

@@ -5,12 +5,15 @@ package drift
 import (
 	"bufio"
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/plumb-eval/plumb"
@@ -201,7 +204,11 @@ func (p *parser) set(r *Record, key string, v *doc.Value) error {
 			return fmt.Errorf("want a text or null, not %s", v.Kind.JSON())
 		}
 		if v.Kind == doc.String {
-			r.Answer.Hash = v.Text()
+			hash := strings.ToLower(v.Text())
+			if sum, err := hex.DecodeString(hash); err != nil || len(sum) != sha256.Size {
+				return fmt.Errorf("%q is not a SHA-256: want 64 hexadecimal digits", v.Text())
+			}
+			r.Answer.Hash = hash
 		}
 	case "logprobs":
 		return logprobs(r, v)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // The metrics of a difference that a plan is for.
@@ -59,7 +60,7 @@ func ParseDifference(text string) (Difference, error) {
 	if !ok {
 		return fail(d.Metric + " needs a number with " + unit)
 	}
-	n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	n, err := doc.ParseNumber(strings.TrimSpace(number))
 	switch most := 100.0; {
 	case err != nil || math.IsNaN(n):
 		return fail("not a number: " + strconv.Quote(strings.TrimSpace(number)))

@@ -70,7 +70,7 @@ func (p *Project) readDistrust() map[string]Distrusted {
 	if file == "" {
 		return known
 	}
-	if data, err := doc.Read(file, doc.StateBytes); err != nil || json.Unmarshal(data, &known) != nil {
+	if data, err := doc.Read(file, doc.StateBytes); err != nil || doc.Decode(file, 1, data, &known) != nil {
 		return map[string]Distrusted{}
 	}
 	return known

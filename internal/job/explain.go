@@ -305,11 +305,5 @@ func readJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(data, v); err != nil {
-		if e, ok := errors.AsType[*json.SyntaxError](err); ok {
-			return fmt.Errorf("read %s: byte %d: %w", path, e.Offset, err)
-		}
-		return fmt.Errorf("read %s: %w", path, err)
-	}
-	return nil
+	return doc.Decode(path, 1, data, v, doc.Foreign()...)
 }

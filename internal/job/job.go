@@ -27,7 +27,6 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
@@ -126,9 +125,6 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 	}
 	if s.Output != "" {
 		s.Output = p.env.Path(s.Output)
-		if err := report.CheckBlockFile(s.Output); err != nil {
-			return nil, err
-		}
 	}
 	if r.BaselineFrom != "" {
 		path, err := run.Find(p.Runs(), r.BaselineFrom)

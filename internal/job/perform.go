@@ -36,6 +36,9 @@ type Result struct {
 // it measured until then is in its directory.
 func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error) {
 	defer func() { err = hide(j.factory.redact, err) }()
+	if err := j.CheckOutputs(o.Reports); err != nil {
+		return nil, err
+	}
 	dir, resumed := j.dir, j.dir != nil
 	j.dir = nil
 	if !resumed {

@@ -253,6 +253,9 @@ func (p *Project) Report(ctx context.Context, path string, specs []string) (err 
 	if err != nil {
 		return err
 	}
+	if err := p.checkOutputs(&report.Outputs{}, specs, ""); err != nil {
+		return err
+	}
 	r, err := p.reporters(ctx, specs, o, &reported{spec: &s})
 	if err != nil {
 		return err

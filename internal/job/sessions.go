@@ -175,9 +175,10 @@ func (s *storedSessions) normalize(dir, stdout string, req plumb.Request) (*plum
 		Exit     *int `json:"exit"`
 		ExitCode *int `json:"exitCode"`
 	}
-	if data, err := doc.Read(filepath.Join(dir, "meta.json"), doc.StateBytes); err == nil {
-		if err := json.Unmarshal(data, &meta); err != nil {
-			return nil, plumb.Failuref(plumb.OriginCollection, "read %s: %w", filepath.Join(dir, "meta.json"), err)
+	name := filepath.Join(dir, "meta.json")
+	if data, err := doc.Read(name, doc.StateBytes); err == nil {
+		if err := doc.Decode(name, 1, data, &meta); err != nil {
+			return nil, plumb.Failuref(plumb.OriginCollection, "read %s: %w", name, err)
 		}
 	}
 	if t.ExitCode = meta.ExitCode; t.ExitCode == nil && meta.Exit != nil && *meta.Exit >= 0 {

@@ -37,6 +37,12 @@ func readBlocks(path string) ([]span, error) {
 	}
 	defer f.Close()
 	spans, err := scanBlocks(f)
+	if damage, ok := errors.AsType[*blockError](err); ok {
+		text := make([]byte, min(damage.at, head))
+		n, _ := f.ReadAt(text, 0)
+		pos := doc.Position(path, text[:n], n)
+		err = fmt.Errorf("line %d: %s", pos.Line, damage.message)
+	}
 	if err != nil {
 		return nil, plumb.WithHint(fmt.Errorf("results file %s: %w", path, err),
 			"give another --output file, or repair this one; plumb did not change it")
@@ -44,20 +50,36 @@ func readBlocks(path string) ([]span, error) {
 	return spans, nil
 }
 
+// blockError is what is wrong at a byte of a results file.
+type blockError struct {
+	at      int64
+	message string
+}
+
+func (e *blockError) Error() string { return e.message }
+
 // scanBlocks finds the blocks in a results document: a list of objects, a single object, or
 // nothing.
 func scanBlocks(r io.Reader) ([]span, error) {
 	dec := jsontext.NewDecoder(r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	var spans []span
+	results := false // whether one of the objects is a block
 	next := func() error {
 		raw, err := dec.ReadValue()
 		at := dec.InputOffset()
 		if err != nil {
-			return fmt.Errorf("not JSON at byte %d: %w", at, err)
+			return &blockError{at, fmt.Sprintf("not JSON at byte %d: %v", at, err)}
 		}
 		x := span{from: at - int64(len(raw)), to: at}
 		if raw.Kind() != '{' {
-			return fmt.Errorf("at byte %d: expected a block of results, which is a JSON object", x.from)
+			return &blockError{x.from, fmt.Sprintf("at byte %d: expected a block of results, which is a JSON object", x.from)}
+		}
+		if twice := doc.Unique("", 1, raw, doc.Foreign()...); len(twice) > 0 {
+			return &blockError{x.to, twice[0].Message + " in the block that ends here"}
+		}
+		var keys map[string]jsontext.Value
+		if json.Unmarshal(raw, &keys) == nil {
+			results = results || keys["run_metadata"] != nil || keys["suite_version"] != nil && keys["results"] != nil
 		}
 		var b struct {
 			Metadata struct {
@@ -96,6 +118,9 @@ func scanBlocks(r io.Reader) ([]span, error) {
 	end := dec.InputOffset()
 	if _, err := dec.ReadToken(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("more text after the results, at byte %d", end)
+	}
+	if len(spans) > 0 && !results {
+		return nil, errors.New("not a results file: no object in it has run_metadata")
 	}
 	return spans, nil
 }

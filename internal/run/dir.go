@@ -190,8 +190,8 @@ func ReadSpec(path string, spec any) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", SpecFile, err)
 	}
-	if err := json.Unmarshal(data, spec); err != nil {
-		return fmt.Errorf("read %s: %w", filepath.Join(path, SpecFile), err)
+	if err := doc.Decode(filepath.Join(path, SpecFile), 1, data, spec); err != nil {
+		return fmt.Errorf("read %s: %w", SpecFile, err)
 	}
 	return nil
 }

@@ -3,10 +3,10 @@ package run
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Gates is a list of conditions that a run must meet, as users write them: [SCOPE=][low:]SHARE. It
@@ -55,7 +55,7 @@ func ParseGate(metric plumb.GateMetric, text string) (plumb.Gate, error) {
 		return bad("coverage is a count of this run, without an interval")
 	}
 	number, percent := strings.CutSuffix(strings.TrimSpace(value), "%")
-	share, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+	share, err := doc.ParseNumber(strings.TrimSpace(number))
 	if percent {
 		share /= 100
 	}

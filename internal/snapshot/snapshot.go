@@ -201,7 +201,7 @@ func read(path string) (map[string]entry, error) {
 	}
 	var f file
 	if err == nil {
-		err = json.Unmarshal(data, &f)
+		err = doc.Decode(path, 1, data, &f)
 	}
 	switch {
 	case err != nil:
@@ -209,13 +209,32 @@ func read(path string) (map[string]entry, error) {
 		err = fmt.Errorf("its version is %d, not 1", f.Version)
 	case f.Entries == nil:
 		err = errors.New("it has no entries")
+	default:
+		err = negative(path, data, f.Entries)
 	}
 	if err != nil {
-		err = fmt.Errorf("Failed to load snapshots from %s: %w", path, err) //nolint:staticcheck // documented
+		// The documented words stay before the place, which an error of type Problems would replace.
+		err = fmt.Errorf("Failed to load snapshots from %s: %v", path, err) //nolint:errorlint,staticcheck // documented
 		return nil, plumb.WithHint(err,
 			"repair the file, or delete it to accept the next measurement as the baseline")
 	}
 	return f.Entries, nil
+}
+
+// negative returns the error of a baseline below 0, which no session could have measured.
+func negative(path string, data []byte, entries map[string]entry) error {
+	for _, key := range slices.Sorted(maps.Keys(entries)) {
+		for _, n := range append(slices.Clone(entries[key].Samples), entries[key].Value) {
+			if n >= 0 {
+				continue
+			}
+			root, _ := doc.ParseJSON(path, bytes.TrimPrefix(data, []byte("\xEF\xBB\xBF")))
+			return doc.Problems{{
+				Pos: root.Get("entries").Get(key).In(path), Message: fmt.Sprintf("the baseline %s has the value %v, which is below 0", key, n),
+			}}
+		}
+	}
+	return nil
 }
 
 // Verify compares the sessions that decided an execution with its baseline. If there is no

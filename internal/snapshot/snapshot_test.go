@@ -152,7 +152,7 @@ func TestDifferences(t *testing.T) {
 
 func TestDamagedFiles(t *testing.T) {
 	for content, want := range map[string]string{
-		"{":                          "unexpected end of JSON input",
+		"{":                          ":1:2: the document is not complete",
 		`{"version":2,"entries":{}}`: "version is 2",
 		`{"version":1}`:              "no entries",
 	} {

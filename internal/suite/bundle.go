@@ -137,6 +137,29 @@ func (b *Bundle) write(dir string) error {
 	return nil
 }
 
+// Sources returns the paths of the files of the suite: its own, and those that it includes.
+func (b *Bundle) Sources() []string {
+	sources := []string{b.origin, b.file}
+	if b.files != nil {
+		for name := range b.files.Files {
+			sources = append(sources, b.files.path(name))
+		}
+	}
+	if b.program != nil {
+		sources = append(sources, b.program.Inputs...)
+	}
+	for name, f := range b.checks {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(filepath.Dir(b.origin), filepath.FromSlash(name))
+		}
+		sources = append(sources, name)
+		if f.Program != nil {
+			sources = append(sources, f.Program.Inputs...)
+		}
+	}
+	return sources
+}
+
 // Open reads a bundle that [Bundle.Write] stored. A bundle that has changed since then is an error.
 func Open(dir string) (*Bundle, error) {
 	b, err := open(dir)
@@ -152,8 +175,8 @@ func open(dir string) (*Bundle, error) {
 		return nil, fmt.Errorf("%s: %w", bundleFile, doc.Cause(err))
 	}
 	var facts bundleFacts
-	if err := json.Unmarshal(text, &facts); err != nil {
-		return nil, fmt.Errorf("%s: %w", bundleFile, err)
+	if err := doc.Decode(bundleFile, 1, text, &facts); err != nil {
+		return nil, err
 	}
 	if facts.Format != bundleFormat {
 		return nil, plumb.WithHint(fmt.Errorf("unknown format %d", facts.Format),

@@ -54,9 +54,6 @@ func roles() []string {
 // read turns the value of a case into a case. idAt is the place of its id. If read adds a problem,
 // the case is not complete; its id is "" if it has none.
 func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
-	for _, m := range v.Duplicates() {
-		r.add(m.Place, fmt.Sprintf("duplicate key %q", m.Key), "")
-	}
 	if v.Kind != doc.Map {
 		r.add(v.Place, "a case must be an object, not "+v.Kind.JSON(), "")
 		return c, v.Place

@@ -52,8 +52,9 @@ func csvRows(name, text string, comma rune) (found []doc.Value, problems doc.Pro
 		return fail(csvProblem(err))
 	}
 	first := map[string]int{}
+	header := make([]doc.Place, len(columns))
 	for i, c := range columns {
-		columns[i] = strings.TrimSpace(c)
+		columns[i], header[i] = strings.TrimSpace(c), csvPlace(r, i)
 		line, column := r.FieldPos(i)
 		switch other, twice := first[columns[i]]; {
 		case columns[i] == "":
@@ -79,7 +80,7 @@ func csvRows(name, text string, comma rune) (found []doc.Value, problems doc.Pro
 		row := doc.Value{Kind: doc.Map, Place: csvPlace(r, 0)}
 		for i, cell := range cells {
 			at := csvPlace(r, i)
-			row.Members = append(row.Members, doc.Member{Key: columns[i], Place: at, Value: doc.NewString(cell, at)})
+			row.Members = append(row.Members, doc.Member{Key: columns[i], Place: header[i], Value: doc.NewString(cell, at)})
 		}
 		found = append(found, row)
 	}

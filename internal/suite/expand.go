@@ -35,6 +35,8 @@ type expander struct {
 	// failed are the problems of templates, each once; byText finds them by place and message.
 	failed []*failure
 	byText map[string]*failure
+	// columns are the unknown columns that were reported, by file and name.
+	columns map[string]bool
 }
 
 // failure is a problem of a template, with the first case that has it and the number of all.
@@ -143,7 +145,8 @@ func (x *expander) row(row *doc.Value) doc.Value {
 	c := doc.Value{Kind: doc.Map, Place: row.Place}
 	vars := doc.Value{Kind: doc.Map, Place: row.Place}
 	metadata, checks := doc.Value{Kind: doc.Map, Place: row.Place}, doc.Value{Kind: doc.List, Place: row.Place}
-	metric := ""
+	metric, limit := "", row.Get("__threshold")
+	scored := limit != nil && limit.Text() != ""
 	set := func(key string, m *doc.Member) {
 		c.Members = append(c.Members, doc.Member{Key: key, Place: m.Place, Value: m.Value})
 	}
@@ -164,8 +167,9 @@ func (x *expander) row(row *doc.Value) doc.Value {
 		case !special:
 			vars.Members = append(vars.Members, *m)
 		case text == "" && m.Value.Kind == doc.String:
+		case isCheck && strings.TrimSpace(text) == "" && m.Value.Kind == doc.String:
 		case isCheck && (number == "" || err == nil):
-			if spec, ok := x.expectation(m); ok {
+			if spec, ok := x.expectation(m, scored); ok {
 				checks.List = append(checks.List, spec)
 			}
 		case name == "prefix" || name == "suffix":
@@ -183,6 +187,14 @@ func (x *expander) row(row *doc.Value) doc.Value {
 				x.add(m.Value.Place, fmt.Sprintf("__threshold must be a number from 0 to 1, not %q", text), "")
 			}
 		default:
+			column := x.sources.in(m.Place).File + "\x00" + m.Key
+			if x.columns[column] {
+				continue // one mistake of a header is one problem
+			}
+			if x.columns == nil {
+				x.columns = map[string]bool{}
+			}
+			x.columns[column] = true
 			x.add(m.Place, fmt.Sprintf("unknown column %q", m.Key),
 				"known: __expected, __expected1, __prefix, __suffix, __description, __metric, __threshold, __metadata:NAME")
 		}

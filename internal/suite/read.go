@@ -255,7 +255,7 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 	case err == nil:
 		return o.file(ref, full, info)
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
-		return nil, fmt.Errorf("look for it: %w", doc.Cause(err))
+		return nil, fmt.Errorf("look for %q: %w", ref, doc.Cause(err))
 	}
 	version, tier, ok := o.splitPublished(ref)
 	if !ok {

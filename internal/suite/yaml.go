@@ -20,9 +20,9 @@ func isYAML(name string) bool {
 // with the keys cases, workspace and skills. The suite hash is that of the same cases as JSON lines.
 func (b *Bundle) parseYAML(keep bool) (all parsed) {
 	data := bytes.TrimPrefix(b.data, []byte(byteOrderMark))
-	tree, problem := doc.ParseYAML(b.Path, data, doc.YAMLValues)
-	if problem != nil {
-		return parsed{problems: doc.Problems{*problem}}
+	tree, twice, ok := doc.YAML(b.Path, data, doc.YAMLValues)
+	if !ok {
+		return parsed{problems: twice}
 	}
 	var content config.Content
 	switch tree.Kind {
@@ -48,7 +48,7 @@ func (b *Bundle) parseYAML(keep bool) (all parsed) {
 	}
 	defer x.templates.close()
 	cases, literal := x.expandSections(content)
-	all.problems = append(all.problems, x.all()...)
+	all.problems = append(append(all.problems, twice...), x.all()...)
 	r := &caseReader{sources: x.sources, keep: keep, strict: b.Version != "", code: b.checkCode}
 	ids := newIDLines(x.sources)
 	for i := range cases {

@@ -1,0 +1,161 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
+)
+
+// Outputs checks the files that a command is going to write, before it does anything. An output never
+// replaces a file that the command reads, nor a file with another content than the output has.
+type Outputs struct {
+	// Reads are the files that the command reads.
+	Reads []string
+	// Comparison is set if the reports are those of a comparison.
+	Comparison bool
+
+	taken []string
+}
+
+// head is the number of bytes by which an earlier output is recognized.
+const head = 1 << 20
+
+// forms are what the files of each report look like.
+func (o *Outputs) form(name string) *regexp.Regexp {
+	switch name {
+	case HTML:
+		return regexp.MustCompile(`(?s)^<!doctype html>.*Content-Security-Policy.*[Pp]lumb`)
+	case JSON, JSONSummary:
+		if o.Comparison {
+			return regexp.MustCompile(`(?s)^\{\s*"schema":.*"conclusion":`)
+		}
+		return regexp.MustCompile(`(?s)^\{\s*"suitePath":.*"cases":`)
+	case JUnit:
+		return regexp.MustCompile(`^(?:<\?xml[^>]*>)?\s*<testsuites?[\s>]`)
+	case Markdown:
+		return regexp.MustCompile(`^## \S+ Plumb: `)
+	case GitHubActions:
+		return regexp.MustCompile(`(?m)^::[a-z-]+`)
+	case Terminal:
+		if o.Comparison {
+			return regexp.MustCompile(`(?m)^ +A  \S.*\n +B  \S`)
+		}
+		return regexp.MustCompile(`(?m)^(?:suite|run) {3,}\S`)
+	}
+	return nil
+}
+
+// Report checks the file of a report. shown is its path as the user wrote it.
+func (o *Outputs) Report(name, path, shown string) error {
+	return o.check("report "+name+": "+shown, path, func(f *os.File) error {
+		// A report of a long run has its last words at the end.
+		text := make([]byte, head)
+		n, err := f.ReadAt(text, 0)
+		if info, statErr := f.Stat(); n == head && statErr == nil {
+			tail := make([]byte, min(head, info.Size()-head))
+			m, _ := f.ReadAt(tail, info.Size()-int64(len(tail)))
+			text = append(text, tail[:m]...)
+			n = len(text)
+		}
+		form := o.form(name)
+		if n == 0 || form == nil || form.Match(bytes.TrimPrefix(text[:n], []byte("\xEF\xBB\xBF"))) {
+			return nil
+		}
+		if err != nil && n == 0 {
+			return err
+		}
+		return plumb.WithHint(fmt.Errorf("the file is not a %s report", name), "remove it, or name another file")
+	})
+}
+
+// Blocks checks the file of --output. shown is its path as the user wrote it.
+func (o *Outputs) Blocks(path, shown string) error {
+	if err := o.check("--output "+shown, path, nil); err != nil {
+		return err
+	}
+	return CheckBlockFile(path)
+}
+
+// Converted checks a file of a conversion. It must be a regular file, or none.
+func (o *Outputs) Converted(path string) error {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+		return plumb.WithHint(fmt.Errorf("write %s: it is not a regular file", path), "name another directory")
+	}
+	return o.check("write "+path, path, nil)
+}
+
+// check returns the error of the file at path. ours returns why its content is not that of the output.
+func (o *Outputs) check(what, path string, ours func(*os.File) error) error {
+	wrap := func(err error) error { return plumb.WithHint(fmt.Errorf("%s: %w", what, err), plumb.Hint(err)) }
+	for _, other := range o.taken {
+		if sameFile(other, path) {
+			return wrap(plumb.WithHint(errors.New("another output of the command is the same file"), "name another file"))
+		}
+	}
+	o.taken = append(o.taken, path)
+	for _, in := range o.Reads {
+		if in != "" && sameFile(in, path) {
+			return wrap(plumb.WithHint(errors.New("the command reads this file"), "name another file"))
+		}
+	}
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil && !info.IsDir() && !info.Mode().IsRegular(): // a pipe or a terminal
+		return nil
+	case err == nil:
+		err = doc.Regular(path, math.MaxInt64)
+	}
+	if err != nil || ours == nil {
+		if err != nil {
+			err = wrap(err)
+		}
+		return err
+	}
+	f, err := files.Open(path)
+	if err != nil {
+		return wrap(err)
+	}
+	defer f.Close()
+	if err := ours(f); err != nil {
+		return wrap(err)
+	}
+	return nil
+}
+
+// sameFile reports whether two paths lead to one file, also through links. A file that does not exist
+// yet is known by its directory and its name.
+func sameFile(a, b string) bool {
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	switch {
+	case errX == nil && errY == nil:
+		return os.SameFile(x, y) && x.Mode().IsRegular()
+	case errX == nil || errY == nil:
+		return false
+	}
+	return target(a) == target(b)
+}
+
+// target returns the path of the file that writing to path would create.
+func target(path string) string {
+	if to, err := filepath.EvalSymlinks(path); err == nil {
+		path = to
+	}
+	if dir, err := filepath.EvalSymlinks(filepath.Dir(path)); err == nil {
+		path = filepath.Join(dir, filepath.Base(path))
+	}
+	return strings.TrimSuffix(filepath.Clean(path), string(filepath.Separator))
+}
