@@ -35,6 +35,8 @@ type observation struct {
 	change    string // of a changed file
 	// redacted means that secrets were removed from the session.
 	redacted bool
+	// unproven means that it may not have happened.
+	unproven bool
 }
 
 // eventsOf returns a list of the events of a type.
@@ -69,8 +71,12 @@ func eventsOf(t plumb.SessionEventType) func(*seenMatcher, *plumb.Evidence) []ob
 // events.
 func fileReadsOf(m *seenMatcher, ev *plumb.Evidence) []observation {
 	all := eventsOf(plumb.SessionFileRead)(m, ev)
+	var unproven []observation
+	for _, p := range ev.Report.UnprovenReads {
+		unproven = append(unproven, observation{at: -1, text: p, unproven: true})
+	}
 	if len(all) > 0 && !slices.Contains(ev.Report.Incomplete, string(plumb.SessionFileRead)) {
-		return all
+		return append(all, unproven...)
 	}
 	all = nil
 	for i, p := range ev.Report.Files.ObservedReads {
@@ -80,7 +86,7 @@ func fileReadsOf(m *seenMatcher, ev *plumb.Evidence) []observation {
 		}
 		all = append(all, observation{at: at, text: p})
 	}
-	return all
+	return append(all, unproven...)
 }
 
 // skillsOf returns the skills, each at the first sign of it: that it was loaded, or that its
@@ -92,7 +98,16 @@ func skillsOf(_ *seenMatcher, ev *plumb.Evidence) []observation {
 			return e.Type == plumb.SessionSkill && e.Skill == s.Skill ||
 				e.Type == plumb.SessionFileRead && strings.HasSuffix(slash(e.Path), "/"+s.Skill+"/SKILL.md")
 		})
-		all = append(all, observation{at: at, text: s.Skill, rank: confidence(s.Confidence)})
+		all = append(all, observation{
+			at: at, text: s.Skill, rank: confidence(s.Confidence), unproven: s.Confidence == confidences()[0],
+		})
+	}
+	for _, p := range ev.Report.UnprovenReads {
+		if dir, ok := strings.CutSuffix(slash(p), "/SKILL.md"); ok {
+			all = append(all, observation{
+				at: -1, text: dir[strings.LastIndexByte(dir, '/')+1:], rank: confidence("strong"), unproven: true,
+			})
+		}
 	}
 	return all
 }
@@ -217,6 +232,9 @@ func (m *seenMatcher) find(ev *plumb.Evidence) matches {
 		o.redacted = len(ev.Report.Redacted) > 0
 		s.removed = s.removed || o.redacted && m.dependsOnRemoved(*o)
 		fits, sure := m.fits(*o, ev.Workspace)
+		if o.unproven {
+			fits, sure = false, sure && !fits
+		}
 		if fits {
 			s.found = append(s.found, *o)
 		}
