@@ -103,10 +103,10 @@ func skillsOf(_ *seenMatcher, ev *plumb.Evidence) []observation {
 		})
 	}
 	for _, p := range ev.Report.UnprovenReads {
-		if dir, ok := strings.CutSuffix(slash(p), "/SKILL.md"); ok {
-			all = append(all, observation{
-				at: -1, text: dir[strings.LastIndexByte(dir, '/')+1:], rank: confidence("strong"), unproven: true,
-			})
+		dir, ok := strings.CutSuffix(slash(p), "/SKILL.md")
+		name := dir[strings.LastIndexByte(dir, '/')+1:]
+		if ok && !slices.ContainsFunc(all, func(o observation) bool { return o.text == name }) {
+			all = append(all, observation{at: -1, text: name, rank: confidence("strong"), unproven: true})
 		}
 	}
 	return all
@@ -220,6 +220,8 @@ type matches struct {
 	uncertainFrom int
 	// removed means that a secret was removed from a text that decides.
 	removed bool
+	// unproven means that one of the unsure ones may not have happened.
+	unproven bool
 }
 
 // noIndex is more than any session has of anything.
@@ -233,7 +235,8 @@ func (m *seenMatcher) find(ev *plumb.Evidence) matches {
 		s.removed = s.removed || o.redacted && m.dependsOnRemoved(*o)
 		fits, sure := m.fits(*o, ev.Workspace)
 		if o.unproven {
-			fits, sure = false, sure && !fits
+			fits, sure = false, sure && !fits && !m.want.Only
+			s.unproven = s.unproven || !sure
 		}
 		if fits {
 			s.found = append(s.found, *o)
@@ -277,6 +280,9 @@ func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict
 		ok, reason = false, "found "+m.count(others)+" that did not match, want no others"
 	case n < least || n+s.missing > most || m.want.Only && s.missing > 0:
 		unclear = "the session report lacks " + m.kind.Reads + ", or the end of a text, or an exit code"
+		if s.unproven {
+			unclear = "the session does not show whether the agent got the content of a file that it asked for"
+		}
 	case m.before != nil:
 		later := m.before.find(ev)
 		s.removed = s.removed || later.removed
@@ -328,6 +334,9 @@ func list(all []observation) string {
 		text := strings.Join(strings.Fields(o.text), " ")
 		if r := []rune(text); len(r) > longest {
 			text = string(r[:longest]) + "…"
+		}
+		if o.unproven {
+			text += " (not proven)"
 		}
 		if o.exit != nil && *o.exit != 0 {
 			text += fmt.Sprintf(" (exit %d)", *o.exit)
