@@ -149,6 +149,8 @@ func (s *session) untold(name string) bool {
 	switch s.agent.name {
 	case "opencode", "copilot", "gemini":
 		return name == "cacheWrite"
+	case "qwen":
+		return name == "cacheWrite" || name == "reasoning"
 	}
 	return false
 }

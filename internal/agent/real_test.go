@@ -57,6 +57,7 @@ func realAgents() []realAgent {
 		{name: "opencode", program: "opencode", version: "1.18.33", model: "fake/fake-model", path: "/v1"},
 		{name: "copilot", program: "copilot", version: "1.0.102", model: "gpt-5", path: "/v1"},
 		{name: "gemini", program: "gemini", version: "0.61.0", model: "gemini-2.5-flash"},
+		{name: "qwen", program: "qwen", version: "0.24.4", model: "qwen3-coder-plus", path: "/v1"},
 	}
 }
 
