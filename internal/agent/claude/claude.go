@@ -57,7 +57,7 @@ type claudeCall struct {
 	shell bool   // it runs a command
 	// background means that its result comes before the command ends.
 	background bool
-	end   transcript.ShellPlace
+	end        transcript.ShellPlace
 }
 
 // claudeMessage is a message of the model. Each of its blocks may be a separate record.
