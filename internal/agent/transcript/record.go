@@ -142,12 +142,25 @@ func NewRecorder(format *Format, t *Transcript) *Recorder {
 	}
 }
 
-// Stream is [Recorder.Records] for the agent's output. It also counts the steps.
+// Stream is [Recorder.Records] for the agent's output. It also counts the steps, and the records
+// after the last one that ends a session.
 func (r *Recorder) Stream(path string, fn func(rec *Fields) bool) error {
-	return r.Records(path, func(rec *Fields) bool {
+	ended, after, first := false, 0, ""
+	err := r.Records(path, func(rec *Fields) bool {
 		r.Steps.Count(rec)
+		switch kind := rec.Text("type"); {
+		case slices.Contains(r.Format.Terminal, kind):
+			ended, after, first = true, 0, ""
+		case ended:
+			after++
+			SetFirst(&first, Head(kind))
+		}
 		return fn(rec)
 	})
+	if after > 0 {
+		r.Note(fmt.Sprintf("records after the end of the session: %d; the first has the type %q", after, first))
+	}
+	return err
 }
 
 // Records calls fn with each record of a JSONL file; fn reports whether it knows the record's type.
