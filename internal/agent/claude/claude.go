@@ -429,6 +429,8 @@ func (c *claude) toolResult(o transcript.Origin, rec, block *transcript.Fields) 
 	delete(c.calls, id)
 	if text != "" || isError { // as documented: an empty result without an error has no event
 		r.ToolResult(o, text, isError)
+	} else {
+		r.Output(o, "")
 	}
 	if c.deniedBy(rec, id) {
 		r.Denial(o, call.tool, text)
