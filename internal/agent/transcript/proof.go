@@ -41,6 +41,8 @@ type outputs struct {
 	// part means that it has a part of the file that hardly comes from elsewhere, whole that it has
 	// all lines of the file, and shares that it has some text in common with the file.
 	part, whole, shares bool
+	// exact means that it is the file, and nothing else.
+	exact bool
 }
 
 // result is an output of a call.
@@ -95,7 +97,8 @@ func (r *Recorder) compare(claims []*claim, output string) {
 	const recent = 2 * maxReads // if all calls have the same id, the time must not grow with the square
 	claims = claims[max(0, len(claims)-recent):]
 	inner := printed(output)
-	said := outputs{printed: prints(inner), shortened: shortened(output)}
+	own := ownText(inner)
+	said := outputs{printed: own != "", shortened: shortened(output)}
 	var lines []string
 	for _, c := range claims {
 		if c.tool {
@@ -121,6 +124,7 @@ func (r *Recorder) compare(claims []*claim, output string) {
 		}
 		for _, version := range r.content(c.path).versions {
 			r.match(c, version, lines, others)
+			c.exact = c.exact || own != "" && own == version.flat
 		}
 	}
 }
@@ -238,21 +242,22 @@ func printed(output string) string {
 	return strings.Join(texts, "\n")
 }
 
-// prints reports whether an output has more than what agents add, and more than error messages
-// about missing files.
-func prints(output string) bool {
+// ownText returns an output without what agents add and without error messages about missing files,
+// as a flat text.
+func ownText(output string) string {
 	if _, after, ok := strings.Cut(output, "Output:"); ok {
 		output = after
 	}
+	var own []string
 	for line := range strings.Lines(output) {
 		line = strings.TrimSpace(line)
 		enclosed := strings.HasPrefix(line, "(") && strings.HasSuffix(line, ")") ||
 			strings.HasPrefix(line, "<") && strings.HasSuffix(line, ">") && strings.Contains(line, "exit")
 		if line != "" && !enclosed && !strings.Contains(line, noSuchFile) && !statusLine(line) {
-			return true
+			own = append(own, flat(line))
 		}
 	}
-	return false
+	return strings.Join(own, " ")
 }
 
 // statusLine reports whether gemini, qwen or claude adds a line to an output.
@@ -312,7 +317,7 @@ func (r *Recorder) judge(c *claim) verdict {
 		return notRead
 	case c.out < passed, !c.answered: // what it shows is from another command
 		return unproven
-	case c.part, c.whole && course >= follows, c.shares && succeeded && c.alone:
+	case c.part, c.whole && course >= follows, (c.shares || c.exact) && succeeded && c.alone:
 		return wasRead
 	case named(r.missing[c.call], c.path):
 		return notRead
