@@ -71,7 +71,10 @@ const (
 	// These bound the comparison of one output with one file.
 	maxCompared = 20_000 // lines
 	maxSearches = 100    // for a part of a line in the whole file
+	maxOthers   = 20     // files that the same command asks for
 	maxContents = 100    // files that are kept
+	// maxWork bounds the lines that are compared in a session, each with one file.
+	maxWork = 2_000_000
 )
 
 // Output takes an output of a call that its events do not have in full.
@@ -117,10 +120,14 @@ func (r *Recorder) compare(claims []*claim, output string) {
 		var others []*known
 		if c.course == perhaps {
 			for _, other := range claims {
-				if other.path != c.path && !other.tool && len(others) < maxContents {
+				if other.path != c.path && !other.tool && len(others) < maxOthers {
 					others = append(others, r.content(other.path))
 				}
 			}
+		}
+		if r.compared += len(lines) * (1 + len(others)); r.compared > maxWork {
+			c.shortened = true
+			continue
 		}
 		for _, version := range r.content(c.path).versions {
 			r.match(c, version, lines, others)

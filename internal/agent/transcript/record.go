@@ -111,6 +111,7 @@ type Recorder struct {
 	asked    map[string][]*claim
 	last     result
 	contents map[string]*known
+	compared int // lines of outputs, for each file that they were compared with
 
 	texts, longs int  // kept bytes of texts, and of commands, paths and names
 	cut          bool // a text of the next event was cut
