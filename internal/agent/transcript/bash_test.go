@@ -176,7 +176,7 @@ func showsAny(output, text string) bool {
 
 func ranBash(t *testing.T, bash, script string) (dir, output string, code int) {
 	t.Helper()
-	dir, err := os.MkdirTemp(t.TempDir(), "")
+	dir, err := os.MkdirTemp(t.TempDir(), "") //nolint:usetesting // removed after each script
 	if err != nil {
 		t.Fatal(err)
 	}

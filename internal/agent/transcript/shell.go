@@ -384,11 +384,12 @@ func (w *shellWalk) binary(cmd *syntax.BinaryCmd, c course, tail bool) end {
 		w.where.unsure = w.where.unsure && !there
 		y := w.stmt(cmd.Y, min(c, w.rest, x.then(failed)), tail && !w.left)
 		w.where.unsure = w.where.unsure || there
-		switch {
-		case x.status == failed:
+		switch x.status {
+		case failed:
 			return x
-		case x.status == succeeded:
+		case succeeded:
 			return y
+		default:
 		}
 		return end{loud: x.loud && (y.loud || y.status == succeeded)}
 	case syntax.OrStmt:
