@@ -98,9 +98,7 @@ func skillsOf(_ *seenMatcher, ev *plumb.Evidence) []observation {
 			return e.Type == plumb.SessionSkill && e.Skill == s.Skill ||
 				e.Type == plumb.SessionFileRead && strings.HasSuffix(slash(e.Path), "/"+s.Skill+"/SKILL.md")
 		})
-		all = append(all, observation{
-			at: at, text: s.Skill, rank: confidence(s.Confidence), unproven: s.Confidence == confidences()[0],
-		})
+		all = append(all, observation{at: at, text: s.Skill, rank: confidence(s.Confidence)})
 	}
 	for _, p := range ev.Report.UnprovenReads {
 		dir, ok := strings.CutSuffix(slash(p), "/SKILL.md")

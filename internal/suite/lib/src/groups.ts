@@ -223,8 +223,7 @@ function detections(report: SessionReport, check: string, o: SkillAssertionOptio
 	}
 	const all = report.detectedSkills ?? [];
 	const enough = least === undefined ? all : all.filter((d) => (ranks[d.confidence] ?? -1) >= ranks[least]);
-	const sure = enough.filter((d) => d.confidence !== "weak");
-	const unproven = enough.filter((d) => d.confidence === "weak").map((d) => d.skill);
+	const unproven: string[] = [];
 	if (least !== "explicit") {
 		for (const path of unprovenReadsOf(report)) {
 			const name = /([^/\\]+)[/\\]SKILL\.md$/.exec(path)?.[1];
@@ -233,7 +232,7 @@ function detections(report: SessionReport, check: string, o: SkillAssertionOptio
 	}
 	return {
 		all,
-		sure,
+		sure: enough,
 		/** Throws if a skill that may have been used decides. */
 		settled(decides: (d: SkillDetection) => boolean): void {
 			const skill = unproven.find((name) => decides({ skill: name, confidence: "weak", evidence: [] }));
