@@ -280,7 +280,6 @@ var openers = map[string]string{
 	"internal/agent/spec/launch.go":   "files in the home that Plumb makes for a session",
 	"internal/cli/doctor_agents.go":   "a new workspace",
 	"internal/cli/init_ci.go":         "O_EXCL creates a new file",
-	"internal/convert/module.go":      "a file in a new temporary directory",
 	"internal/job/project.go":         "a file that does not exist",
 	"internal/run/bootstrap.go":       "the log of a program, in the run directory",
 	"internal/run/log.go":             "the log that was read before",

@@ -75,6 +75,9 @@ type SessionReport struct {
 	// Subagents are the agents that the session started. Their actions are among Events, marked
 	// with their ID.
 	Subagents []Subagent `json:"subagents,omitempty"`
+	// UnprovenReads are the files that the agent asked for and of which the record does not show
+	// whether it got them. They count neither as read nor as not read.
+	UnprovenReads []string `json:"unprovenReads,omitempty"`
 	// Incomplete names the kinds of events that the report does not hold completely, and
 	// "finalOutput" if that text was cut off. The absence of such an event proves nothing.
 	Incomplete []string `json:"incomplete,omitempty" redact:"-"`

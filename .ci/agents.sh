@@ -3,10 +3,10 @@
 # binary of the platform's own package into $PLUMB_AGENTS_DIR/bin where there is one, so that no npm wrapper stands between the
 # agent and a signal, and runs no install scripts. What is there already stays as it is: run it as often as you like.
 #
-#   .ci/agents.sh [AGENT...]      default: codex claude opencode copilot gemini
+#   .ci/agents.sh [AGENT...]      default: codex claude opencode copilot gemini qwen
 #   PLUMB_AGENTS_DIR              where to; default $HOME/.cache/plumb/ci-agents
 #
-# It takes about 500 MB of download and 1.4 GB of disk. It prints the directory to add to PATH as its last line.
+# It takes about 600 MB of download and 1.8 GB of disk. It prints the directory to add to PATH as its last line.
 set -euo pipefail
 
 dir=${PLUMB_AGENTS_DIR:-$HOME/.cache/plumb/ci-agents}
@@ -38,9 +38,10 @@ apt() {
 		die "apt-get could not install $*"
 }
 
-# install NAME VERSION PACKAGE PROGRAM: NAME in the bin directory becomes PROGRAM of the npm package.
+# install NAME VERSION PACKAGE PROGRAM [NODE]: NAME in the bin directory becomes PROGRAM of the npm package. With NODE, that
+# version of Node runs it, whatever version this machine has.
 install() {
-	local name=$1 version=$2 package=$3 program=$4
+	local name=$1 version=$2 package=$3 program=$4 node=${5:-}
 	local home=$dir/$name-$version-$platform
 	if [ ! -e "$home/installed" ]; then
 		say "$name $version: npm install $package"
@@ -49,7 +50,7 @@ install() {
 		printf '{"name":"plumb-ci-%s","private":true}\n' "$name" >"$home/package.json"
 		local try
 		for try in 1 2 3; do
-			npm install --prefix "$home" --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error "$package" >&2 && break
+			npm install --prefix "$home" --ignore-scripts --no-audit --no-fund --no-update-notifier --loglevel=error "$package" ${node:+"node-$platform@$node"} >&2 && break
 			[ "$try" = 3 ] && die "$name: npm could not install $package"
 			say "$name: npm failed; trying again"
 			sleep $((try * 5))
@@ -58,7 +59,13 @@ install() {
 	fi
 	[ -f "$home/node_modules/$program" ] || die "$name: $package has no $program"
 	chmod +x "$home/node_modules/$program"
-	ln -sfn "$home/node_modules/$program" "$dir/bin/$name"
+	if [ -n "$node" ]; then
+		rm -f "$dir/bin/$name"
+		printf '#!/bin/sh\nexec "%s" "%s" "$@"\n' "$home/node_modules/node-$platform/bin/node" "$home/node_modules/$program" >"$dir/bin/$name"
+		chmod +x "$dir/bin/$name"
+	else
+		ln -sfn "$home/node_modules/$program" "$dir/bin/$name"
+	fi
 	verify "$name" "$version"
 }
 
@@ -79,7 +86,7 @@ verify() {
 
 command -v npm >/dev/null || apt nodejs npm
 
-for agent in "${@:-codex claude opencode copilot gemini}"; do
+for agent in "${@:-codex claude opencode copilot gemini qwen}"; do
 	for one in $agent; do
 		case $one in
 		codex) install codex 0.169.0 "@openai/codex-$platform@npm:@openai/codex@0.169.0-$platform" "@openai/codex-$platform/vendor/$triple/bin/codex" ;;
@@ -90,6 +97,7 @@ for agent in "${@:-codex claude opencode copilot gemini}"; do
 			;;
 		copilot) install copilot 1.0.102 "@github/copilot-$platform@1.0.102" "@github/copilot-$platform/copilot" ;;
 		gemini) install gemini 0.61.0 "@google/gemini-cli@0.61.0" "@google/gemini-cli/bundle/gemini.js" ;;
+		qwen) install qwen 0.24.4 "@qwen-code/qwen-code@0.24.4" "@qwen-code/qwen-code/cli-entry.js" 22.23.3 ;; # it needs Node 22
 		*) die "unknown agent $one" ;;
 		esac
 	done

@@ -34,6 +34,8 @@ type observation struct {
 	change    string // of a changed file
 	// redacted means that secrets were removed from the session.
 	redacted bool
+	// unproven means that it may not have happened.
+	unproven bool
 }
 
 // eventsOf returns a list of the events of a type.
@@ -68,8 +70,12 @@ func eventsOf(t plumb.SessionEventType) func(*seenMatcher, *plumb.Evidence) []ob
 // events.
 func fileReadsOf(m *seenMatcher, ev *plumb.Evidence) []observation {
 	all := eventsOf(plumb.SessionFileRead)(m, ev)
+	var unproven []observation
+	for _, p := range ev.Report.UnprovenReads {
+		unproven = append(unproven, observation{at: -1, text: p, unproven: true})
+	}
 	if len(all) > 0 && !slices.Contains(ev.Report.Incomplete, string(plumb.SessionFileRead)) {
-		return all
+		return append(all, unproven...)
 	}
 	all = nil
 	for i, p := range ev.Report.Files.ObservedReads {
@@ -79,7 +85,7 @@ func fileReadsOf(m *seenMatcher, ev *plumb.Evidence) []observation {
 		}
 		all = append(all, observation{at: at, text: p})
 	}
-	return all
+	return append(all, unproven...)
 }
 
 // skillsOf returns the skills, each at the first sign of it: that it was loaded, or that its
@@ -92,6 +98,13 @@ func skillsOf(_ *seenMatcher, ev *plumb.Evidence) []observation {
 				e.Type == plumb.SessionFileRead && strings.HasSuffix(slash(e.Path), "/"+s.Skill+"/SKILL.md")
 		})
 		all = append(all, observation{at: at, text: s.Skill, rank: confidence(s.Confidence)})
+	}
+	for _, p := range ev.Report.UnprovenReads {
+		dir, ok := strings.CutSuffix(slash(p), "/SKILL.md")
+		name := dir[strings.LastIndexByte(dir, '/')+1:]
+		if ok && !slices.ContainsFunc(all, func(o observation) bool { return o.text == name }) {
+			all = append(all, observation{at: -1, text: name, rank: confidence("strong"), unproven: true})
+		}
 	}
 	return all
 }
@@ -202,6 +215,8 @@ type matches struct {
 	uncertainFrom int
 	// removed means that a secret was removed from a text that decides.
 	removed bool
+	// unproven means that one of the unsure ones may not have happened.
+	unproven bool
 }
 
 // noIndex is more than any session has of anything.
@@ -214,6 +229,10 @@ func (m *seenMatcher) find(ev *plumb.Evidence) matches {
 		o.redacted = len(ev.Report.Redacted) > 0
 		s.removed = s.removed || o.redacted && m.dependsOnRemoved(*o)
 		fits, sure := m.fits(*o, ev.Workspace)
+		if o.unproven {
+			fits, sure = false, sure && !fits && !m.want.Only
+			s.unproven = s.unproven || !sure
+		}
 		if fits {
 			s.found = append(s.found, *o)
 		}
@@ -273,6 +292,9 @@ func (m *seenMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict
 		ok, reason = false, "found "+m.count(others)+" that did not match, want no others"
 	case n < least || n+s.missing > most || m.want.Only && s.missing > 0:
 		unclear = "the session report lacks " + m.kind.Reads + ", or the end of a text, or an exit code"
+		if s.unproven {
+			unclear = "the session does not show whether the agent got the content of a file that it asked for"
+		}
 	case m.before != nil:
 		later := m.before.find(ev)
 		s.removed = s.removed || later.removed
@@ -324,6 +346,9 @@ func list(all []observation) string {
 		text := strings.Join(strings.Fields(o.text), " ")
 		if r := []rune(text); len(r) > longest {
 			text = string(r[:longest]) + "…"
+		}
+		if o.unproven {
+			text += " (not proven)"
 		}
 		if o.exit != nil && *o.exit != 0 {
 			text += fmt.Sprintf(" (exit %d)", *o.exit)

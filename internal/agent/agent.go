@@ -279,6 +279,11 @@ func (r *Runner) session(ctx context.Context, t task) (_ *plumb.SessionReport, e
 		return nil, plumb.Failuref(plumb.OriginRunner, "prepare a session of %s: %w", r.info.Agent.Type, err)
 	}
 	offered := r.offers(l)
+	seen, err := readContents(p.workspace)
+	if err != nil {
+		return nil, plumb.Failuref(plumb.OriginRunner, "prepare a session of %s: %w", r.info.Agent.Type, err)
+	}
+	defer seen.close()
 
 	given := ctx
 	if t.timeout > 0 {
@@ -307,7 +312,7 @@ func (r *Runner) session(ctx context.Context, t task) (_ *plumb.SessionReport, e
 	gathered := p.gather(r, l, watch.session)
 	report, err := normalize(&r.spec, transcript.Transcript{
 		Stdout: p.out, Stderr: p.err, Session: p.state, Cwd: p.workspace, Prompt: t.prompt,
-		ExitCode: result.ExitCode, Resumed: t.resume != "", Stopped: r.stopped(result.Stopped),
+		ExitCode: result.ExitCode, Resumed: t.resume != "", Stopped: r.stopped(result.Stopped), Content: seen.of,
 	})
 	kept := errors.Join(gathered, p.keep(r.env.Redact))
 	if report != nil {

@@ -47,7 +47,7 @@ func TestClaudeTools(t *testing.T) {
 			[]string{
 				`call Bash {"command":"cd sub && cat a.md"}`, "command cd sub && cat a.md -> 0", "read /ws/sub/a.md", `result Bash "x"`,
 				`call Bash {"command":"cat b.md"}`, "command cat b.md -> 0", "read /ws/sub/b.md", `result Bash "y"`,
-				`call Bash {"command":"cat c.md"}`, "command cat c.md", "read /ws/c.md",
+				`call Bash {"command":"cat c.md"}`, "command cat c.md", // it has no result
 			},
 		},
 		"exit codes": {

@@ -51,7 +51,7 @@ func TestCodexDenied(t *testing.T) {
 			report, err := Normalize("codex", codexTranscript(t, stdout, append([]string{codexSandboxed}, records...)...))
 			wantFailure(t, err, "", 0)
 			events := brief(report)
-			for _, want := range []string{"command cat a.md > out.txt", "denied", "read /ws/a.md\n", "Read-only file system"} {
+			for _, want := range []string{"command cat a.md > out.txt", "denied", "Read-only file system"} {
 				if strings.Count(events, want) == 0 {
 					t.Errorf("no %q in\n%s", want, events)
 				}
@@ -96,7 +96,6 @@ func TestCodexOlder(t *testing.T) {
 		"read /ws/sub/a.md",
 		`call shell {"command":["/bin/zsh","-lc","head -n 3 b.md"],"workdir":"/other"}`,
 		"command head -n 3 b.md -> 2",
-		"read /other/b.md",
 		`result shell "Exit code: 2\nWall time: 0 seconds\nOutput:\nno" (error)`,
 		`call apply_patch {"input":"*** Begin Patch\n*** Update File: x.go\n*** End Patch"}`,
 		`result apply_patch "{\"output\":\"Success\",\"metadata\":{\"exit_code\":0}}"`,
@@ -184,7 +183,7 @@ func TestCodexSubagent(t *testing.T) {
 			rollout("response_item", `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"main"}],"phase":"final_answer"}`)),
 		"a/rollout-2026-01-01T00-00-05-S.jsonl": lines(
 			`{"type":"session_meta","payload":{"id":"S","cwd":"/ws","source":{"subagent":{"thread_spawn":{"parent_thread_id":"T","depth":1,"agent_role":"explorer"}}}}}`,
-			rollout("event_msg", `{"type":"item_completed","item":{"type":"CommandExecution","id":"x","command":["bash","-lc","cat z"],"cwd":"file:///ws","exit_code":0}}`),
+			rollout("event_msg", `{"type":"item_completed","item":{"type":"CommandExecution","id":"x","command":["bash","-lc","cat z"],"cwd":"file:///ws","exit_code":0,"aggregated_output":"zed\n"}}`),
 			rollout("response_item", `{"type":"message","role":"assistant","content":[{"type":"output_text","text":"sub"}],"phase":"final_answer"}`),
 			rollout("event_msg", `{"type":"token_count","info":{"total_token_usage":{"input_tokens":7,"output_tokens":2}}}`),
 			rollout("event_msg", `{"type":"task_complete","last_agent_message":"sub"}`)),

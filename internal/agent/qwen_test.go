@@ -18,7 +18,7 @@ func TestQwen(t *testing.T) {
 	wantEvents(t, report,
 		"skill demo tool:skill", `call skill {"skill":"demo"}`, `result skill "loaded"`,
 		`call read_file {"absolute_path":"/ws/a.md"}`, "read /ws/a.md", `result read_file "x"`,
-		`call run_shell_command {"command":"cat b.md","directory":"sub"}`, "command cat b.md -> 3", "read /ws/sub/b.md",
+		`call run_shell_command {"command":"cat b.md","directory":"sub"}`, "command cat b.md -> 3",
 		`result run_shell_command "Command: cat b.md\nDirectory: sub\nOutput: x\nExit Code: 3\nSignal: (none)"`,
 		`call write_file {"file_path":"/ws/n"}`, `result write_file "Successfully created and wrote to new file: /ws/n."`, "add /ws/n",
 	)

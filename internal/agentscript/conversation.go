@@ -188,8 +188,8 @@ func (q *conversation) scene(s *Script) (scene, results int) {
 
 // dir returns the working directory that the agent's request names, or "".
 func (q *conversation) dir() string {
-	// Codex, then most other agents, then Gemini.
-	m := regexp.MustCompile(`(?i)(?:<cwd>|working directory: |\*\*Workspace Directories:\*\*\\n {2}- )(/[^"<>\\]+)`).
+	// Codex, then most other agents, then Qwen and Gemini.
+	m := regexp.MustCompile(`(?i)(?:<cwd>|working (?:in the )?directory: |\*\*Workspace Directories:\*\*\\n {2}- )(/[^"<>\\]+)`).
 		FindSubmatch(q.body)
 	if m == nil {
 		return ""

@@ -37,10 +37,13 @@ const (
 	proofFile    = "plumb-proof.txt"
 	proofSkill   = "plumb-proof"
 	proofDone    = "The check is done."
+	// proofProbe asks for a skill that does not exist, as agents do before they decide. Nothing of it
+	// may count as read or as used.
+	proofProbe = "cat .agents/skills/plumb-absent/SKILL.md 2>/dev/null || echo none"
 	// proofTalk mentions each action and does nothing: a wrong adapter reports the words as
 	// actions.
 	proofTalk = "I could run `" + proofCommand + "`, read " + proofFile + " and use the skill " + proofSkill +
-		", but I did not."
+		", but I only asked whether another skill exists."
 )
 
 // proof is the result for the adapter of one agent. Its keys are documented.
@@ -169,7 +172,7 @@ func (c *doctorCmd) showProofs(proofs []proof) {
 		}
 	}
 	fmt.Fprintln(c.Stdout)
-	if slices.ContainsFunc(proofs, func(p proof) bool { return !p.OK && p.Unproven == "" }) {
+	if slices.ContainsFunc(proofs, func(p proof) bool { return p.misreports }) {
 		fmt.Fprintln(c.Stdout, "Plumb cannot measure an agent whose actions it misses or invents: "+
 			"runs report its sessions as errors until this check passes.")
 		return
@@ -216,11 +219,14 @@ func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, spec agent.Spec, 
 		return err
 	}
 	defer stop()
-	did, err := p.session(ctx, filepath.Join(root, "did"), c, spec, env, server, address, true)
+	did, refused, err := p.session(ctx, filepath.Join(root, "did"), c, spec, env, server, address, true)
 	if err != nil {
 		return fmt.Errorf("the session with the actions: %w", err)
 	}
-	talked, err := p.session(ctx, filepath.Join(root, "talked"), c, spec, env, server, address, false)
+	if len(refused) > 0 {
+		return refusedError(refused)
+	}
+	talked, _, err := p.session(ctx, filepath.Join(root, "talked"), c, spec, env, server, address, false)
 	if err != nil {
 		return fmt.Errorf("the session without actions: %w", err)
 	}
@@ -243,6 +249,22 @@ func (p *proof) try(ctx context.Context, c plumb.RunnerConfig, spec agent.Spec, 
 	return nil
 }
 
+// refusedError returns the error of an agent whose own tools failed, so that there was no action to
+// report.
+func refusedError(refused []plumb.SessionEvent) error {
+	var all []string
+	hint := "run the agent by hand and use the tool, to see what it lacks"
+	for _, e := range refused {
+		all = append(all, fmt.Sprintf("%s: %s", e.Tool, report.Line(e.Output, 200)))
+		if strings.Contains(strings.ToLower(e.Output), "ripgrep") {
+			hint = "install ripgrep, so that rg is on the PATH: apt-get install ripgrep, brew install ripgrep, or " +
+				"winget install BurntSushi.ripgrep.MSVC"
+		}
+	}
+	return plumb.WithHint(fmt.Errorf("tools of the agent failed, so that Plumb could not test what it reports of them: %s",
+		strings.Join(all, "; ")), hint)
+}
+
 // serveScripts serves the scripted models on this machine until stop is called.
 func serveScripts(ctx context.Context, server *agentscript.Server) (address string, stop func(), err error) {
 	var lc net.ListenConfig
@@ -262,12 +284,13 @@ func serveScripts(ctx context.Context, server *agentscript.Server) (address stri
 	}, nil
 }
 
-// session runs one session in dir, and returns the actions in its report.
+// session runs one session in dir, and returns the actions in its report, and the results of tools
+// that failed.
 func (p *proof) session(
 	ctx context.Context, dir string, c plumb.RunnerConfig, spec agent.Spec, env agent.Env,
 	server *agentscript.Server, address string, does bool,
-) ([]string, error) {
-	turns := []agentscript.Turn{{Text: proofTalk}}
+) (found []string, refused []plumb.SessionEvent, err error) {
+	turns := []agentscript.Turn{{Calls: []agentscript.Call{{Run: proofProbe}}}, {Text: proofTalk}}
 	if does {
 		turns = []agentscript.Turn{
 			{Calls: []agentscript.Call{{Skill: proofSkill}}},
@@ -281,13 +304,13 @@ func (p *proof) session(
 		Name: script, Scenes: []agentscript.Scene{{Prompt: proofPrompt, Turns: turns}},
 	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	workspace, artifacts := filepath.Join(dir, "workspace"), filepath.Join(dir, "artifacts")
 	skill := filepath.Join(dir, "skills", proofSkill)
 	for _, d := range []string{workspace, artifacts, skill} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
 	if err := errors.Join(
@@ -295,12 +318,12 @@ func (p *proof) session(
 		os.WriteFile(filepath.Join(skill, "SKILL.md"), []byte("---\nname: "+proofSkill+
 			"\ndescription: Checks that skills are seen.\n---\nGo on.\n"), 0o600),
 	); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	//nolint:contextcheck // finding a version has its own time limit
 	runner, err := agent.New(proofConfig(c, address+path+spec.Proof.Path), proofEnv(env))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	rep, err := runner.Run(ctx, plumb.Request{
 		CaseID: "doctor", Repetition: 1, Session: 1,
@@ -311,13 +334,13 @@ func (p *proof) session(
 		p.Version = rep.AgentVersion
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if problems := server.Problems(script); len(problems) > 0 {
-		return nil, fmt.Errorf("the script of the model failed: %s", strings.Join(problems, "; "))
+		return nil, nil, fmt.Errorf("the script of the model failed: %s", strings.Join(problems, "; "))
 	}
 	if len(server.Requests(script)) == 0 {
-		return nil, plumb.WithHint(errors.New("the agent did not call the scripted model"),
+		return nil, nil, plumb.WithHint(errors.New("the agent did not call the scripted model"),
 			"check whether its configuration names another address")
 	}
 	want := proofTalk
@@ -325,10 +348,15 @@ func (p *proof) session(
 		want = proofDone
 	}
 	if rep.FinalOutput != want {
-		return nil, fmt.Errorf("the model's last message was %q, but the report has %q", want,
+		return nil, nil, fmt.Errorf("the model's last message was %q, but the report has %q", want,
 			report.Line(rep.FinalOutput, 100))
 	}
-	return seen(rep, filepath.Join(workspace, proofFile)), nil
+	for _, e := range rep.Events {
+		if does && e.Type == plumb.SessionToolResult && e.IsError {
+			refused = append(refused, e)
+		}
+	}
+	return seen(rep, filepath.Join(workspace, proofFile)), refused, nil
 }
 
 // seen lists the actions in a report. In the session without actions, any action counts.
@@ -337,7 +365,7 @@ func seen(rep *plumb.SessionReport, file string) []string {
 	var found []string
 	for _, e := range rep.Events {
 		switch {
-		case e.Type == plumb.SessionCommand && (!did || e.Command == proofCommand):
+		case e.Type == plumb.SessionCommand && (!did && e.Command != proofProbe || e.Command == proofCommand):
 			found = append(found, "command")
 		case e.Type == plumb.SessionFileRead && (!did || e.Path == file):
 			found = append(found, "file read")

@@ -102,7 +102,11 @@ func scriptedCodex() {
 				for _, part := range item.Content {
 					if word := regexp.MustCompile("`(.*)`").FindStringSubmatch(part.Text); word != nil && mode == "eager" {
 						ran(word[1], "")
-						ran("cat "+skills[0], "")
+						text, err := os.ReadFile(skills[0])
+						if err != nil {
+							panic(err)
+						}
+						ran("cat "+skills[0], string(text))
 					}
 					said(part.Text)
 				}

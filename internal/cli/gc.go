@@ -95,9 +95,12 @@ func (c *gcCmd) show(found *job.Garbage) {
 	if len(found.Others) == 0 {
 		return
 	}
-	owners := map[string]int{}
+	owners, seen := map[string]int{}, map[string]bool{}
 	for _, w := range found.Others {
-		owners[c.shown(filepath.Dir(w.RunDir))]++
+		if !seen[w.RunDir] { // a run has a directory for each session
+			seen[w.RunDir] = true
+			owners[c.shown(filepath.Dir(w.RunDir))]++
+		}
 	}
 	for _, owner := range slices.Sorted(maps.Keys(owners)) {
 		fmt.Fprintf(c.Stdout, "kept the workspaces of %s in %s\n", plural(owners[owner], "run"), c.clean(owner))

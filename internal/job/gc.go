@@ -76,7 +76,10 @@ func CollectGarbage(o GarbageOptions) (*Garbage, error) {
 	if dryRun {
 		reap = proc.Find
 	}
-	l := leftovers{root: resolved(root), claims: claims}
+	l := leftovers{claims: claims}
+	for _, dir := range run.WorkspaceRoots(root) {
+		l.roots = append(l.roots, resolved(dir))
+	}
 	for _, home := range homes {
 		l.homes = append(l.homes, resolved(home))
 	}
@@ -88,9 +91,13 @@ func CollectGarbage(o GarbageOptions) (*Garbage, error) {
 	found.Homes, failed = append(found.Homes, homes...), errors.Join(failed, err)
 	temporary, err := proc.SweepTemporary(o.Before, dryRun)
 	found.Temporary, failed = append(found.Temporary, temporary...), errors.Join(failed, err)
-	workspaces, err := abandoned(root, claims, o.Before)
-	if err != nil {
-		return nil, errors.Join(failed, err)
+	var workspaces []LeftWorkspace
+	for _, dir := range run.WorkspaceRoots(root) {
+		left, err := abandoned(dir, claims, o.Before)
+		if err != nil {
+			return nil, errors.Join(failed, err)
+		}
+		workspaces = append(workspaces, left...)
 	}
 	for _, w := range workspaces {
 		// The run may be gone, so only its parent can be resolved.
@@ -103,6 +110,9 @@ func CollectGarbage(o GarbageOptions) (*Garbage, error) {
 			if err := os.RemoveAll(dir); err != nil {
 				failed = errors.Join(failed, fmt.Errorf("delete the workspaces %s: %w", dir, err))
 				continue
+			}
+			if above := filepath.Dir(dir); above != filepath.Clean(root) {
+				_ = os.Remove(above) // of a single session; it stays if it has more
 			}
 		}
 		found.Workspaces = append(found.Workspaces, dir)
@@ -118,7 +128,7 @@ func CollectGarbage(o GarbageOptions) (*Garbage, error) {
 
 // leftovers decides whether a process was left by a run.
 type leftovers struct {
-	root   string   // the directory of workspaces
+	roots  []string // the directories of workspaces
 	homes  []string // the homes of agents whose process is dead
 	claims map[string]run.Claim
 }
@@ -151,13 +161,15 @@ func over(runDir string) bool {
 // run.
 func (l *leftovers) runDir(t proc.Trace) (dir, id string) {
 	if t.Dir != "" {
-		rel, err := filepath.Rel(l.root, t.Dir)
-		if err != nil || !filepath.IsLocal(rel) || rel == "." {
-			return "", ""
+		for _, root := range l.roots {
+			rel, err := filepath.Rel(root, t.Dir)
+			if err == nil && filepath.IsLocal(rel) && rel != "." {
+				name, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
+				c, _ := run.Owner(filepath.Join(root, name), l.claims)
+				return c.RunDir, name
+			}
 		}
-		name, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
-		c, _ := run.Owner(filepath.Join(l.root, name), l.claims)
-		return c.RunDir, name
+		return "", ""
 	}
 	id, _, _ = strings.Cut(t.Marker, "/")
 	if c, ok := l.claims[id]; ok {

@@ -1,7 +1,6 @@
 package job
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -233,10 +232,17 @@ func (p *Project) reapRun(dir *run.Dir, root string) error {
 	if err != nil {
 		return err
 	}
-	path, workspaces := resolved(path), resolved(filepath.Join(cmp.Or(root, run.WorkspaceRoot()), dir.ID))
+	path = resolved(path)
+	var workspaces []string
+	for _, dir := range run.WorkspacesOf(root, dir.ID) {
+		workspaces = append(workspaces, resolved(dir))
+	}
+	within := func(dir string) bool {
+		return slices.ContainsFunc(workspaces, func(ws string) bool { return files.Within(dir, ws) })
+	}
 	ended, err := proc.Reap(func(t proc.Trace) bool {
 		id, _, _ := strings.Cut(t.Marker, "/")
-		return t.Dir != "" && files.Within(t.Dir, workspaces) || id == dir.ID || id != "" && claims[id].RunDir == path
+		return t.Dir != "" && within(t.Dir) || id == dir.ID || id != "" && claims[id].RunDir == path
 	})
 	if len(ended) > 0 {
 		p.printf("ended programs that the earlier process had left running: %d", len(ended))

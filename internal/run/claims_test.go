@@ -76,8 +76,8 @@ func TestOldOwnerFile(t *testing.T) {
 func TestSessionLeavesInstructions(t *testing.T) {
 	for _, mode := range []plumb.WorkspaceMode{plumb.WorkspaceIsolated, plumb.WorkspaceShared} {
 		for _, left := range []string{"AGENTS.md", ".git/HEAD"} {
-			for up := 1; up < 6; up++ { // isolated: runner, case, run, root, its parent
-				if mode == plumb.WorkspaceShared && up > 3 || mode == plumb.WorkspaceIsolated && up < 3 {
+			for up := 1; up < 6; up++ { // isolated: runner, case, session, root, its parent
+				if mode == plumb.WorkspaceShared && up > 3 || mode == plumb.WorkspaceIsolated && up < 4 {
 					continue // not a parent of another workspace, or outside the test's directory
 				}
 				around := t.TempDir()

@@ -6,9 +6,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -58,6 +64,32 @@ func SharedWorkspace(root, id string) string {
 
 const sharedName = "shared"
 
+// WorkspaceRoots returns the directories that hold the workspaces of runs for a root: the root
+// itself, and those of single sessions beside it.
+func WorkspaceRoots(root string) []string {
+	beside, _ := filepath.Glob(globbed(root) + "-*") // the pattern is valid
+	return append([]string{root}, beside...)
+}
+
+// WorkspacesOf returns the directories with the workspaces of a run. root is as in [Workspaces].
+func WorkspacesOf(root, id string) []string {
+	root = cmp.Or(root, WorkspaceRoot())
+	var all []string
+	for _, dir := range WorkspaceRoots(root) {
+		all = append(all, filepath.Join(dir, id))
+	}
+	within, _ := filepath.Glob(filepath.Join(globbed(root), globbed(id)+"-*")) // the pattern is valid
+	return append(all, within...)
+}
+
+// globbed escapes a path for a pattern.
+func globbed(path string) string {
+	if runtime.GOOS == "windows" {
+		return path // a backslash is a separator there
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
+}
+
 // OwnerFile is a file in the directory of each run's workspaces. It holds the id of a [Claim] on
 // that run.
 const OwnerFile = ".run"
@@ -91,7 +123,9 @@ func (w *workspaces) id() (string, error) {
 type workspace struct {
 	path string
 	// made means that it was made for this run, and may be deleted.
-	made   bool
+	made bool
+	// base is the highest directory above it that no other session has, or "".
+	base   string
 	before *inventory
 	record workspaceRecord
 }
@@ -125,17 +159,22 @@ func (w *workspaces) root() string { return filepath.Join(cmp.Or(w.Root, Workspa
 func (w *workspaces) prepare(ctx context.Context, t task, number int, dir string) (*workspace, *plumb.Failure) {
 	switch w.Config.Mode {
 	case plumb.WorkspaceIsolated:
-		path := filepath.Join(plumb.ExecutionDir(w.root(), t.c.ID, new(t.info)), fmt.Sprintf("repeat-%d", t.repetition))
+		base, root := w.sessionRoot(t, number)
+		path := filepath.Join(plumb.ExecutionDir(root, t.c.ID, new(t.info)), fmt.Sprintf("repeat-%d", t.repetition))
 		if number > 1 {
 			path += fmt.Sprintf("-session-%d", number)
 		}
 		ws := w.new(path)
+		ws.base = base
 		limit := cmp.Or(t.c.Timeout, DefaultTimeout)
+		if err := os.RemoveAll(base); err != nil {
+			return nil, plumb.Failuref(plumb.OriginWorkspace, "clear the workspace: %w", err)
+		}
 		if f := w.reached(path); f != nil {
 			return nil, f
 		}
-		if err := os.RemoveAll(path); err != nil {
-			return nil, plumb.Failuref(plumb.OriginWorkspace, "clear the workspace: %w", err)
+		if err := w.own(base, root); err != nil {
+			return nil, plumb.Failed(plumb.OriginWorkspace, err)
 		}
 		f := w.fill(ctx, ws, limit, dir, map[string]string{"CASE_ID": t.c.ID, "RUNNER_ID": t.info.ID})
 		if f == nil && w.Withhold != nil {
@@ -168,6 +207,21 @@ func (w *workspaces) prepare(ctx context.Context, t task, number int, dir string
 		}
 		return ws, w.look(ws)
 	}
+}
+
+// sessionRoot returns the directory for the workspace of one isolated session, and the highest
+// directory above it that no other session has: what an agent creates in a directory that another
+// session has above its workspace would reach that session.
+func (w *workspaces) sessionRoot(t task, number int) (base, root string) {
+	h := fnv.New64a()
+	fmt.Fprintf(h, "%q %q %q %d %d", w.run.ID, t.c.ID, t.info.ID, t.repetition, number)
+	key := strconv.FormatUint(h.Sum64(), 36)
+	if w.Root == "" {
+		base = WorkspaceRoot() + "-" + key
+		return base, filepath.Join(base, w.run.ID)
+	}
+	base = filepath.Join(w.Root, w.run.ID+"-"+key)
+	return base, base
 }
 
 func (w *workspaces) new(path string) *workspace {
@@ -236,7 +290,7 @@ func (w *workspaces) fill(
 
 // owning creates the directory of the run's workspaces, once.
 func (w *workspaces) owning() *plumb.Failure {
-	w.owned.Do(func() { w.unowned = w.own() })
+	w.owned.Do(func() { w.unowned = w.own(filepath.Dir(w.root()), w.root()) })
 	if w.unowned == nil {
 		return nil
 	}
@@ -244,23 +298,23 @@ func (w *workspaces) owning() *plumb.Failure {
 	return &f
 }
 
-// own creates the directory of the run's workspaces, and writes the OwnerFile.
-func (w *workspaces) own() error {
-	if path := w.reaching(w.root()); path != "" {
-		return plumb.WithHint(fmt.Errorf("cannot create workspaces in %s: agents would see %s", w.root(), path),
+// own creates a directory for workspaces of the run in base, and writes the OwnerFile.
+func (w *workspaces) own(base, root string) error {
+	if path := w.reaching(root); path != "" {
+		return plumb.WithHint(fmt.Errorf("cannot create workspaces in %s: agents would see %s", root, path),
 			"set --workspaces or TMPDIR to a directory outside any project")
 	}
 	id, err := w.id()
 	if err != nil {
 		return err
 	}
-	if err := private(filepath.Dir(w.root()), w.Root == ""); err != nil {
+	if err := private(base, w.Root == "" || base == root); err != nil {
 		return err
 	}
-	if err := private(w.root(), true); err != nil {
+	if err := private(root, true); err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(w.root(), OwnerFile), []byte(id+"\n"))
+	return WriteFile(filepath.Join(root, OwnerFile), []byte(id+"\n"))
 }
 
 // reached checks before each session that no file was added above its workspace since the run
@@ -327,9 +381,14 @@ func (w *workspaces) look(ws *workspace) *plumb.Failure {
 
 // recordChanges adds the changes in the workspace to a report.
 func (ws *workspace) recordChanges(r *plumb.SessionReport) {
-	if ws == nil || r == nil {
+	if ws == nil {
 		return
 	}
+	planted := ws.clear()
+	if r == nil {
+		return
+	}
+	r.Notes = append(r.Notes, planted...)
 	r.Workspace = ws.path
 	// The changes that the agent reports are incomplete: they omit those of its commands.
 	const kind = string(plumb.SessionFileChange)
@@ -349,6 +408,51 @@ func (ws *workspace) recordChanges(r *plumb.SessionReport) {
 	}
 }
 
+// maxPlanted bounds the notes about files above a workspace.
+const maxPlanted = 10
+
+// clear removes what a session created above its workspace, in directories that no other session
+// has, and returns notes about it.
+func (ws *workspace) clear() (notes []string) {
+	if ws.base == "" {
+		return nil
+	}
+	rel, err := filepath.Rel(ws.base, ws.path)
+	if err != nil {
+		return nil
+	}
+	// The agent can have put links in place of the directories.
+	if info, err := os.Lstat(ws.base); err != nil || !info.IsDir() {
+		return []string{fmt.Sprintf("the agent removed %s, which is above its workspace", ws.base)}
+	}
+	root, err := os.OpenRoot(ws.base)
+	if err != nil {
+		return []string{fmt.Sprintf("Plumb cannot look above the workspace: %v", err)}
+	}
+	defer func() { _ = root.Close() }() // only read
+	for way := filepath.ToSlash(rel); way != "."; way = path.Dir(way) {
+		entries, err := fs.ReadDir(root.FS(), path.Dir(way))
+		if err != nil {
+			notes = append(notes, fmt.Sprintf("Plumb cannot look above the workspace: %v", err))
+		}
+		for _, e := range entries {
+			name := path.Join(path.Dir(way), e.Name())
+			if e.Name() == path.Base(way) || e.Name() == OwnerFile {
+				continue
+			}
+			note := fmt.Sprintf("the agent created %s above its workspace; Plumb removed it", filepath.Join(ws.base, name))
+			if err := root.RemoveAll(name); err != nil {
+				note = fmt.Sprintf("the agent created %s above its workspace, and Plumb cannot remove it: %v",
+					filepath.Join(ws.base, name), err)
+			}
+			if len(notes) < maxPlanted {
+				notes = append(notes, note)
+			}
+		}
+	}
+	return notes
+}
+
 // reopen returns the workspace of a session that an earlier process performed and did not judge, or
 // nil.
 func (w *workspaces) reopen(t task, s *session) *workspace {
@@ -356,7 +460,11 @@ func (w *workspaces) reopen(t task, s *session) *workspace {
 		return nil
 	}
 	if w.Config.Mode == plumb.WorkspaceIsolated {
-		return w.new(s.report.Workspace)
+		ws := w.new(s.report.Workspace)
+		if base, root := w.sessionRoot(t, s.number); files.Within(ws.path, root) {
+			ws.base = base // otherwise an earlier build made it
+		}
+		return ws
 	}
 	return &workspace{
 		path:   s.report.Workspace,
@@ -372,7 +480,7 @@ func (w *workspaces) cleanUp(ws *workspace, dir string, ok bool) error {
 	isolated := w.Config.Mode == plumb.WorkspaceIsolated
 	ws.record.Preserved = ws.made && (!isolated || !ok || w.Keep)
 	if isolated && !ws.record.Preserved {
-		if err := files.RemoveAll(ws.path); err != nil {
+		if err := files.RemoveAll(cmp.Or(ws.base, ws.path)); err != nil {
 			ws.record.Preserved, ws.record.CleanupError = true, err.Error()
 		}
 		for dir := filepath.Dir(ws.path); dir != w.root() && files.Within(dir, w.root()); dir = filepath.Dir(dir) {
@@ -397,7 +505,8 @@ func (w *workspaces) close(ok bool) error {
 		err = files.RemoveAll(w.shared.path)
 	}
 	owner := filepath.Join(w.root(), OwnerFile)
-	if entries, errRead := os.ReadDir(w.root()); errRead == nil && len(entries) == 1 && exists(owner) {
+	kept := slices.ContainsFunc(WorkspacesOf(w.Root, w.run.ID)[1:], exists)
+	if entries, errRead := os.ReadDir(w.root()); !kept && errRead == nil && len(entries) == 1 && exists(owner) {
 		_ = os.Remove(owner)    // plumb gc finds the rest
 		_ = os.Remove(w.root()) // likewise
 	}

@@ -58,6 +58,8 @@ declare module "plumb" {
 		subagents?: Subagent[];
 		/** What a reader of the report should know. */
 		notes?: string[];
+		/** Files that the agent asked for; nothing shows whether it got their content. No check concludes from them. */
+		unprovenReads?: string[];
 		/** The types of events of which the report does not have all, and "finalOutput" where that was cut off. */
 		incomplete?: string[];
 		/** The names of the secrets that were removed before the report was stored. Checks in code see whole reports only. */

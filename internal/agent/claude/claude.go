@@ -55,7 +55,9 @@ type claudeCall struct {
 	tool  string
 	path  string // of the file that it changes
 	shell bool   // it runs a command
-	end   transcript.ShellPlace
+	// background means that its result comes before the command ends.
+	background bool
+	end        transcript.ShellPlace
 }
 
 // claudeMessage is a message of the model. Each of its blocks may be a separate record.
@@ -64,6 +66,8 @@ type claudeMessage struct {
 	texts  []int           // the indexes of its events
 	text   strings.Builder // all texts
 	called bool
+	// answered means that the results of its tools followed.
+	answered bool
 }
 
 // add appends a text.
@@ -236,7 +240,8 @@ func (c *claude) assistant(rec *transcript.Fields) {
 	id := m.Text("id")
 	c.request(o, id, m, false)
 	said := c.said[o.Subagent]
-	if said == nil || id == "" || said.id != id {
+	// Qwen gives each block a message of its own.
+	if said == nil || (id == "" || said.id != id) && (!c.qwen || said.answered) {
 		said = &claudeMessage{id: strings.Clone(id)}
 		c.said[r.Name(o.Subagent)] = said
 	}
@@ -289,7 +294,7 @@ func elements(v gjson.Result) []gjson.Result {
 // answer, so that its output is not known. The session files have those from its end: whole.
 func (c *claude) request(o transcript.Origin, id string, m *transcript.Fields, whole bool) {
 	u := m.Get("usage")
-	if id == "" || !u.IsObject() {
+	if id == "" || !u.IsObject() || c.qwen && unused(u) {
 		return
 	}
 	usage := c.usage(u)
@@ -306,6 +311,12 @@ func (c *claude) request(o transcript.Origin, id string, m *transcript.Fields, w
 		r.InputTokens, r.OutputTokens, r.ReasoningTokens = usage.InputTokens, usage.OutputTokens, usage.ReasoningTokens
 		r.CacheTokens, r.CacheWriteTokens = usage.CacheTokens, usage.CacheWriteTokens
 	}
+}
+
+// unused reports whether a usage object counts nothing: Qwen writes a message for each block, and the
+// usage of the request into the last of them.
+func unused(u gjson.Result) bool {
+	return u.IsObject() && u.Get("input_tokens").Int() == 0 && u.Get("output_tokens").Int() == 0
 }
 
 // usage reads a usage object, with gross input. Claude's own input excludes the tokens that were
@@ -353,6 +364,7 @@ func (c *claude) toolUse(o transcript.Origin, block *transcript.Fields) {
 		}
 		command := input.Get("command").String()
 		call.shell, call.end = command != "", r.Command(o, command)
+		call.background = input.Get("is_background").Bool()
 	case "Write", "Edit", "MultiEdit", "NotebookEdit", "write_file", "edit", "replace":
 		call.path = strings.Clone(transcript.FirstText(input, "file_path", "notebook_path", "path", "absolute_path"))
 	}
@@ -366,6 +378,9 @@ func (c *claude) user(rec *transcript.Fields) {
 	o := c.origin(rec, "")
 	if o.Subagent == "" {
 		c.stop = ""
+	}
+	if said := c.said[o.Subagent]; said != nil {
+		said.answered = true
 	}
 	c.message.Of(rec.Get("message"))
 	content := c.message.Get("content")
@@ -414,6 +429,8 @@ func (c *claude) toolResult(o transcript.Origin, rec, block *transcript.Fields) 
 	delete(c.calls, id)
 	if text != "" || isError { // as documented: an empty result without an error has no event
 		r.ToolResult(o, text, isError)
+	} else {
+		r.Output(o, "")
 	}
 	if c.deniedBy(rec, id) {
 		r.Denial(o, call.tool, text)
@@ -470,7 +487,7 @@ func (c *claude) ran(o transcript.Origin, call claudeCall, block, about *transcr
 		about.Text("returnCodeInterpretation") != "" {
 		return
 	}
-	if len(about.Names) > 0 || failed.Exists() && !c.qwen {
+	if len(about.Names) > 0 || failed.Exists() && !call.background {
 		r.Exit(o.Call, 0)
 	}
 	base := call.end.From(r.Cwd, c.dirs[o.Subagent])

@@ -14,7 +14,7 @@ func Qwen() spec.Spec {
 			Name:  "qwen",
 			Login: "qwen", KeyHelp: "OPENAI_API_KEY",
 			Read:     readQwen,
-			Step:     claudeStep,
+			Step:     qwenStep,
 			Terminal: []string{"result"},
 		},
 		Programs: []string{"qwen"}, Install: "npm install -g @qwen-code/qwen-code",
@@ -32,6 +32,13 @@ func Qwen() spec.Spec {
 		SkillgymUsage:    spec.SkillgymUnknown,
 		Proof:            spec.Proof{Model: "qwen3-coder-plus", Path: "/v1"},
 		Launch:           launchQwen,
+	}
+}
+
+// qwenStep is [claudeStep] without the blocks before the last of a request.
+func qwenStep(s *transcript.Steps, rec *transcript.Fields) {
+	if !unused(rec.Get("message").Get("usage")) {
+		claudeStep(s, rec)
 	}
 }
 

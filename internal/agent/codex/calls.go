@@ -150,10 +150,13 @@ func (t *codexThread) executed(o transcript.Origin, id string, item *transcript.
 	// so that the denial does not remove them.
 	for _, part := range item.Get("parsed_cmd").Array() {
 		if part.Get("type").String() == "read" {
-			t.r.FileRead(o, transcript.FirstText(part, "path", "name"))
+			t.r.CommandRead(o, transcript.FirstText(part, "path", "name"))
 		}
 	}
 	t.r.CommandReads(o, command) // the agent only parses simple commands
+	if output := item.Get("aggregated_output"); output.Exists() {
+		t.r.Output(o, output.String())
+	}
 }
 
 // patched takes files that the agent reports as changed.

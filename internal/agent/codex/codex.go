@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 
 	"github.com/tidwall/gjson"
@@ -204,9 +205,7 @@ func (c *codex) stream(rec *transcript.Fields) bool {
 		r.Note(rec.Get("message").String())
 	case "item.started", "item.updated", "item.completed":
 		c.item.Of(rec.Get("item"))
-		if kind == "item.completed" || c.item.Text("type", "item_type") == "command_execution" {
-			c.streamItem(&c.item, kind == "item.completed")
-		}
+		c.streamItem(&c.item, kind == "item.completed")
 	default:
 		return false
 	}
@@ -228,7 +227,14 @@ func (c *codex) streamItem(item *transcript.Fields, completed bool) {
 	r := c.r
 	o := transcript.Origin{Call: item.Get("id").String()}
 	text := item.Get("text").String()
-	switch kind := item.Text("type", "item_type"); kind { // item_type is from before 0.4x
+	kind := item.Text("type", "item_type") // item_type is from before 0.4x
+	if !completed && slices.Contains([]string{
+		"agent_message", "assistant_message", "reasoning", "error", "file_change", "patch", "mcp_tool_call",
+		"web_search", "todo_list", "collab_tool_call",
+	}, kind) {
+		return // its end has all of it
+	}
+	switch kind {
 	case "agent_message", "assistant_message":
 		c.last = strings.Clone(transcript.Clip(text, transcript.MaxText))
 		if !c.known("message", text) {

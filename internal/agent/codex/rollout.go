@@ -297,7 +297,10 @@ func (t *codexThread) completedItem(o transcript.Origin, item *transcript.Fields
 		t.patched(o, id, item)
 	case "McpToolCall":
 		t.mcp(o, id, item.Object(), item)
-	default: // WebSearch, Plan, ContextCompaction, ImageView, EnteredReviewMode, ExitedReviewMode, HookPrompt
+	case "WebSearch", "Plan", "ContextCompaction", "ImageView", "EnteredReviewMode", "ExitedReviewMode", "HookPrompt",
+		"FunctionCall", "CustomToolCall", "TodoList", "Error", "ImageGeneration", "CollabAgentToolCall":
+	default:
+		t.r.Note(strings.TrimSpace("items of an unknown type " + transcript.Head(item.Text("type"))))
 	}
 }
 

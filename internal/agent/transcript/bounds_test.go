@@ -26,7 +26,7 @@ func TestFullEvents(t *testing.T) {
 	shell("a", "cat a.txt", "hello")
 	shell("b", "cat b.txt", "cat: b.txt: "+noSuchFile)
 	r.ToolCall(Origin{Call: "late"}, "Bash", `{"command":"x"}`) // the result comes first
-	r.ToolResult(Origin{Call: "late"}, "cat: z.txt: "+noSuchFile, false)
+	r.ToolResult(Origin{Call: "late"}, "hello\ncat: z.txt: "+noSuchFile, false)
 	r.Command(Origin{Call: "late"}, "cat y.txt z.txt")
 	r.ToolCall(Origin{Call: "c"}, "Read", `{"file_path":"c.txt"}`)
 	r.FileRead(Origin{Call: "c"}, "c.txt")

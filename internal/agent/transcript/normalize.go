@@ -29,6 +29,9 @@ type Transcript struct {
 	Resumed bool
 	// Stopped is why Plumb stopped the agent; nil if the agent ended by itself.
 	Stopped error
+	// Content returns what is known of the content of the file at an absolute path. Without it, the
+	// records alone decide what was read.
+	Content func(path string) Content
 }
 
 // Lost reports whether there is no stream, and no sign that the agent failed.

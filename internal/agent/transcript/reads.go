@@ -11,19 +11,46 @@ import (
 // maxReads is the number of files that one command can read; more are ignored.
 const maxReads = 1000
 
-// reads returns the files that a shell command reads, each once, and where it leaves the shell: the
-// files that are named to a command such as cat, sed, head or grep, and those that are redirected
-// to a command's input. Relative paths start where the shell starts; a cd before them counts. It
-// leaves out names that only the shell can expand (a variable, a pattern, ~) and the files of
-// searches in directories.
+// request is a file that a command is told to read.
+type request struct {
+	path string
+	circumstances
+	// elsewhere means that the shell may not have got to the directory from which the path starts.
+	elsewhere bool
+	// alone means that nothing else in the script prints something.
+	alone bool
+}
+
+// reads returns the files that a shell command is told to read, as often as it is, and where it
+// leaves the shell: the files that are named to a command such as cat, sed, head or grep, and those
+// that are redirected to a command's input. Relative paths start where the shell starts; a cd before
+// them counts. It leaves out names that only the shell can expand (a variable, a pattern, ~), the
+// files of searches in directories, and commands that cannot run.
 //
 // A file that is only counted, listed or searched for names is not read. Of the files of grep and
 // similar commands, only names with an extension count, because others may be directories.
-func (s *shell) reads(command string) (reads []string, end ShellPlace) {
-	w := &shellWalk{shell: s, fn: func(c simpleCommand) {
-		files := c.inputs
+func (s *shell) reads(command string) (reads []request, end ShellPlace) {
+	statements, printers, trapped := 0, 0, false
+	w := &shellWalk{shell: s, statements: &statements, printers: &printers, trapped: &trapped}
+	w.rest = certain
+	for i := range w.files {
+		w.files[i] = shown
+	}
+	w.fn = func(c simpleCommand) {
+		if c.course == never {
+			return
+		}
+		files, shows := c.inputs, false
 		if len(c.words) > 0 {
-			files = append(files, operands(BaseName(c.words[0].text), c.words[1:])...)
+			name := BaseName(c.words[0].text)
+			var named []shellWord
+			named, shows = operands(name, c.words[1:])
+			if files = append(files, named...); silent(name) {
+				c.out = hidden
+			}
+		}
+		if !shows {
+			c.out = min(c.out, passed)
 		}
 		for _, f := range files {
 			name := f.text
@@ -37,12 +64,19 @@ func (s *shell) reads(command string) (reads []string, end ShellPlace) {
 				}
 				name = path.Join(c.base, name)
 			}
-			if len(reads) < maxReads && !slices.Contains(reads, name) {
-				reads = append(reads, name)
+			if len(reads) < maxReads {
+				reads = append(reads, request{
+					path: name, circumstances: c.circumstances, elsewhere: c.unsure && !Absolute(f.text),
+					alone: len(files) == 1,
+				})
 			}
 		}
-	}}
-	w.parse(command)
+	}
+	w.parse(command, certain, true)
+	for i := range reads {
+		reads[i].alone = reads[i].alone && printers == 1
+		reads[i].tail = reads[i].tail && !trapped
+	}
 	return reads, w.where
 }
 
@@ -110,15 +144,15 @@ func readingOf(name string) (reading, bool) {
 	}
 }
 
-// operands returns the arguments of a command that name files that it reads.
-func operands(name string, args []shellWord) []shellWord {
+// operands returns the arguments of a command that name files that it reads, and whether it shows
+// what it reads.
+func operands(name string, args []shellWord) (files []shellWord, shows bool) {
 	how, ok := readingOf(name)
-	if !ok {
-		return nil
+	if !ok || showsNothing(name, args) {
+		return nil, false
 	}
 	values, scripts, not := strings.Fields(how.values), strings.Fields(how.scripts), strings.Fields(how.not)
 	script := how.script
-	var files []shellWord
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
 		if arg.text == "--" && !arg.dynamic {
@@ -128,7 +162,7 @@ func operands(name string, args []shellWord) []shellWord {
 		if long, ok := strings.CutPrefix(arg.text, "--"); ok {
 			option, _, given := strings.Cut(long, "=")
 			if slices.Contains(not, option) {
-				return nil
+				return nil, false
 			}
 			script = script && !slices.Contains(scripts, option)
 			switch {
@@ -143,7 +177,7 @@ func operands(name string, args []shellWord) []shellWord {
 			for j := 1; j < len(arg.text); j++ {
 				option := arg.text[j : j+1]
 				if slices.Contains(not, option) {
-					return nil
+					return nil, false
 				}
 				script = script && !slices.Contains(scripts, option)
 				if slices.Contains(values, option) {
@@ -170,7 +204,23 @@ func operands(name string, args []shellWord) []shellWord {
 			return len(ext) < 2 || ext == path.Base(f.text)
 		})
 	}
-	return files
+	return files, true
+}
+
+// showsNothing reports whether head or tail is told to print nothing.
+func showsNothing(name string, args []shellWord) bool {
+	if name != "head" && name != "tail" {
+		return false
+	}
+	for i, arg := range args {
+		switch arg.text {
+		case "-0", "-n0", "-c0", "--lines=0", "--bytes=0":
+			return true
+		case "-n", "-c", "--lines", "--bytes":
+			return i+1 < len(args) && args[i+1].text == "0"
+		}
+	}
+	return false
 }
 
 // withoutPrefix removes the words before a command: keywords, variables, and programs that only

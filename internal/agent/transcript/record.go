@@ -105,16 +105,19 @@ type Recorder struct {
 	noted  map[string]bool
 	// missing has the lines of results that name missing files, by call.
 	missing map[string][]string
-	late    []lateRead
+	// claims are the files that the agent asked for, and asked those of each call. last is the latest
+	// result.
+	claims   []*claim
+	asked    map[string][]*claim
+	last     result
+	contents map[string]*known
+	compared int // lines of outputs, for each file that they were compared with
 
 	texts, longs int  // kept bytes of texts, and of commands, paths and names
 	cut          bool // a text of the next event was cut
 	full         bool // the report has fullEvents
 	overflow     bool // the session is too long for a report
 }
-
-// lateRead is a file read after fullEvents, which is listed without an event.
-type lateRead struct{ call, path string }
 
 // call describes a tool call. Its events have indexes from first to last.
 type call struct {
@@ -135,16 +138,30 @@ func NewRecorder(format *Format, t *Transcript) *Recorder {
 		Steps: NewSteps(format), SkillEvidence: "Loaded via skill tool", shell: newShell(),
 		Unknown: map[string]int{}, names: map[string]string{}, offers: map[plumb.Offer]bool{},
 		calls: map[string]*call{},
-		noted: map[string]bool{}, missing: map[string][]string{},
+		noted: map[string]bool{}, missing: map[string][]string{}, asked: map[string][]*claim{},
+		contents: map[string]*known{},
 	}
 }
 
-// Stream is [Recorder.Records] for the agent's output. It also counts the steps.
+// Stream is [Recorder.Records] for the agent's output. It also counts the steps, and the records
+// after the last one that ends a session.
 func (r *Recorder) Stream(path string, fn func(rec *Fields) bool) error {
-	return r.Records(path, func(rec *Fields) bool {
+	ended, after, first := false, 0, ""
+	err := r.Records(path, func(rec *Fields) bool {
 		r.Steps.Count(rec)
+		switch kind := rec.Text("type"); {
+		case slices.Contains(r.Format.Terminal, kind):
+			ended, after, first = true, 0, ""
+		case ended:
+			after++
+			SetFirst(&first, Head(kind))
+		}
 		return fn(rec)
 	})
+	if after > 0 {
+		r.Note(fmt.Sprintf("records after the end of the session: %d; the first has the type %q", after, first))
+	}
+	return err
 }
 
 // Records calls fn with each record of a JSONL file; fn reports whether it knows the record's type.
@@ -218,12 +235,9 @@ func (r *Recorder) ToolCall(o Origin, tool, args string) {
 
 // ToolResult records the result of a tool. An error means that the call had no effect: the report
 // drops the files that the tool would have read or changed, and the skill that it would have
-// loaded. Commands and the files that they read stay.
+// loaded. Commands stay, and so do the files of which the output shows content.
 func (r *Recorder) ToolResult(o Origin, output string, isError bool) {
-	if o.Call != "" && len(r.missing) < maxList && strings.Contains(output, noSuchFile) {
-		id := r.Name(o.Call)
-		r.missing[id] = append(r.missing[id], missingIn(output)...)
-	}
+	r.Output(o, output)
 	if r.admits(plumb.SessionToolResult) {
 		e := plumb.SessionEvent{Type: plumb.SessionToolResult, IsError: isError}
 		if c := r.calls[o.Call]; c != nil {
@@ -244,13 +258,24 @@ func (r *Recorder) Command(o Origin, command string) ShellPlace {
 	return r.CommandReads(o, command)
 }
 
-// CommandReads records the files that a command reads.
+// CommandReads records the files that a command reads, as far as its output shows that it did.
 func (r *Recorder) CommandReads(o Origin, command string) ShellPlace {
-	reads, end := r.shell.reads(command)
-	for _, path := range reads {
-		r.FileRead(o, path)
+	requests, end := r.shell.reads(command)
+	ran, text := r.ran(o.Call), flat(command)
+	for _, q := range requests {
+		r.claim(&claim{request: q, command: ran, text: text}, o)
 	}
+	r.proveLast(o)
 	return end
+}
+
+// CommandRead records a file that a command reads, according to the agent. It only counts if the
+// output shows that it did.
+func (r *Recorder) CommandRead(o Origin, path string) {
+	r.claim(&claim{
+		request: request{path: path, circumstances: circumstances{course: perhaps, out: shown}}, command: r.ran(o.Call),
+	}, o)
+	r.proveLast(o)
 }
 
 // CommandOnly records a command without the files that it reads.
@@ -281,17 +306,46 @@ func (r *Recorder) Exit(callID string, code int) {
 	}
 }
 
-// FileRead records that a file was read; a call reads each file once.
+// FileRead records that a tool read a file. It only counts if the result of the tool has content.
 func (r *Recorder) FileRead(o Origin, path string) {
-	path = r.Path(o, path)
-	if path != "" && len(r.Report.Events) >= fullEvents && !r.overflow {
-		r.incomplete(plumb.SessionFileRead)
-		r.late = append(r.late, lateRead{r.Name(o.Call), r.Name(path)})
+	r.claim(&claim{request: request{path: path}, tool: true, command: -1}, o)
+	r.proveLast(o)
+}
+
+// claim records that the agent asked for a file. A call has one event for each file.
+func (r *Recorder) claim(c *claim, o Origin) {
+	c.path = r.Path(o, c.path)
+	if c.path == "" {
 		return
 	}
-	if path != "" && r.find(o.Call, plumb.SessionFileRead, path) == nil && r.admits(plumb.SessionFileRead) {
-		r.add(plumb.SessionEvent{Type: plumb.SessionFileRead, Path: r.Name(path)}, o)
+	c.path = r.Name(c.path)
+	switch {
+	case len(r.Report.Events) >= fullEvents && !r.overflow:
+		r.incomplete(plumb.SessionFileRead)
+		c.late = true
+	case r.find(o.Call, plumb.SessionFileRead, c.path) != nil:
+	case !r.admits(plumb.SessionFileRead):
+		return
+	default:
+		r.add(plumb.SessionEvent{Type: plumb.SessionFileRead, Path: c.path}, o)
 	}
+	c.call = r.Name(o.Call)
+	r.claims = append(r.claims, c)
+	if c.call != "" {
+		r.asked[c.call] = append(r.asked[c.call], c)
+	}
+}
+
+// ran returns the index of the latest command of a call, -1 if there is none.
+func (r *Recorder) ran(callID string) int {
+	if c := r.calls[callID]; c != nil {
+		for i := c.last; i >= max(c.first, c.last-recentEvents); i-- {
+			if e := &r.Report.Events[i]; e.Type == plumb.SessionCommand && e.CallID == c.id {
+				return i
+			}
+		}
+	}
+	return -1
 }
 
 // find returns the event of a call that has a type and names a path or a skill, nil if there is
@@ -369,11 +423,8 @@ func (r *Recorder) retract(callID string, all bool) {
 			}
 		}
 	}
-	const recent = 64
-	for i := max(0, len(r.late)-recent); i < len(r.late); i++ {
-		if r.late[i].call == callID && callID != "" {
-			r.late[i].path = ""
-		}
+	for _, c := range r.asked[callID] {
+		c.withdrawn = true
 	}
 	for e := range r.eventsOf(callID) {
 		switch e.Type {
@@ -508,15 +559,18 @@ func (r *Recorder) add(e plumb.SessionEvent, o Origin) {
 	r.Report.Events = append(r.Report.Events, e)
 }
 
-// eventsOf yields the events of a call, or the latest 1,000 of them.
+// recentEvents bounds the search for events: if all calls have the same id, the time must not grow
+// with the square of their number.
+const recentEvents = 1000
+
+// eventsOf yields the events of a call, or the latest of them.
 func (r *Recorder) eventsOf(callID string) iter.Seq[*plumb.SessionEvent] {
 	return func(yield func(*plumb.SessionEvent) bool) {
 		c := r.calls[callID]
 		if c == nil {
 			return
 		}
-		const most = 1000 // if all calls have the same id, the time must not grow with the square of their number
-		for i := max(c.first, c.last-most); i <= c.last; i++ {
+		for i := max(c.first, c.last-recentEvents); i <= c.last; i++ {
 			if e := &r.Report.Events[i]; e.CallID == c.id && !yield(e) {
 				return
 			}

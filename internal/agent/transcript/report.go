@@ -15,11 +15,11 @@ func (r *Recorder) finish() {
 	if r.Steps.N > 0 {
 		rep.Steps = r.Steps.N
 	}
+	late := r.prove()
 	if n := len(rep.Events); r.overflow && n > keptAnyway {
 		rep.Events = slices.Clone(rep.Events[:keptAnyway]) // for the reader of the report; it is not a measurement
 	}
-	r.withoutMissing()
-	r.fold()
+	r.fold(late)
 	if rep.FinalOutput = r.Final; !r.HasFinal {
 		rep.FinalOutput = r.Answer
 	}
@@ -64,8 +64,9 @@ func (r *Recorder) finish() {
 	}
 }
 
-// fold derives the lists of files and skills from the events.
-func (r *Recorder) fold() {
+// fold derives the lists of files and skills from the events. late are the files that were read
+// after fullEvents.
+func (r *Recorder) fold(late []string) {
 	rep := r.Report
 	rep.Files = plumb.Files{ObservedReads: []string{}, ObservedSkillReads: []string{}}
 	rep.DetectedSkills = []plumb.SkillDetection{}
@@ -112,8 +113,8 @@ func (r *Recorder) fold() {
 		default:
 		}
 	}
-	for _, late := range r.late {
-		reads(late.path)
+	for _, path := range late {
+		reads(path)
 	}
 	for i := range rep.Events {
 		if e := &rep.Events[i]; e.Type == plumb.SessionSkill {

@@ -7,7 +7,7 @@ import type {
 import { describeStructured, structured, structuredTest } from "./commands";
 import { begin, fail, observedList, wholeNumber } from "./fail";
 import { incomplete } from "./runs";
-import { commandsOf, commandTextOf, fileReadsOf, fileReadTextOf, toolCallsOf, toolResultsOf, type Command, type ToolCall, type ToolResult } from "./seen";
+import { commandsOf, commandTextOf, fileReadsOf, fileReadTextOf, toolCallsOf, toolResultsOf, unprovenReadsOf, type Command, type ToolCall, type ToolResult } from "./seen";
 import { listChecks, listOf, type Kind, type Prepared } from "./sequence";
 import { describeText, isText, kindOf, matchesText, textTest } from "./text";
 
@@ -82,6 +82,7 @@ export const { checks: fileReads } = listChecks<string, Matcher>({
 	group: "fileReads",
 	label: "file reads",
 	values: fileReadsOf,
+	unproven: unprovenReadsOf,
 	prepare(matcher, check) {
 		textMatcher(matcher, check, "a string or a RegExp");
 		return { matches: textTest(matcher), describe: () => describeText(matcher), ...needleOf(matcher) };
@@ -221,9 +222,22 @@ function detections(report: SessionReport, check: string, o: SkillAssertionOptio
 		throw new TypeError(`assert.${check}: minConfidence must be weak, medium, strong or explicit, not ${JSON.stringify(least)}`);
 	}
 	const all = report.detectedSkills ?? [];
+	const enough = least === undefined ? all : all.filter((d) => (ranks[d.confidence] ?? -1) >= ranks[least]);
+	const unproven: string[] = [];
+	if (least !== "explicit") {
+		for (const path of unprovenReadsOf(report)) {
+			const name = /([^/\\]+)[/\\]SKILL\.md$/.exec(path)?.[1];
+			if (name !== undefined && !all.some((d) => d.skill === name)) unproven.push(name);
+		}
+	}
 	return {
 		all,
-		sure: least === undefined ? all : all.filter((d) => (ranks[d.confidence] ?? -1) >= ranks[least]),
+		sure: enough,
+		/** Throws if a skill that may have been used decides. */
+		settled(decides: (d: SkillDetection) => boolean): void {
+			const skill = unproven.find((name) => decides({ skill: name, confidence: "weak", evidence: [] }));
+			if (skill !== undefined) throw incomplete(`assert.${check}: the session does not show whether the agent got the skill ${skill}, which it asked for`);
+		},
 		confidence: least === undefined ? "" : ` with minimum confidence ${least}`,
 		observed: () => observedList("detectedSkills", all, showSkill),
 	};
@@ -247,6 +261,7 @@ function countSkill(method: string, report: SessionReport, skill: Matcher, n: nu
 	const fits = skillTest(method, skill);
 	wholeNumber(method, n);
 	const found = d.sure.filter(fits).length;
+	if (found <= n) d.settled(fits);
 	if (found === n) return;
 	const expectation = `Expected exactly ${n} ${n === 1 ? "detection" : "detections"} of skill ${describeText(skill)}${d.confidence}`;
 	fail(method, report, {
@@ -259,6 +274,7 @@ export const skills = {
 	has: function has(report: SessionReport, skill: Matcher, o?: SkillAssertionOptions): void {
 		const d = detections(report, "skills.has", o);
 		if (d.sure.some(skillTest("skills.has", skill))) return;
+		d.settled(skillTest("skills.has", skill));
 		const expectation = `Expected detectedSkills to include skill ${describeText(skill)}${d.confidence}.`;
 		fail("skills.has", report, {
 			detail: expectation, observed: d.observed(), actual: d.all,
@@ -268,7 +284,7 @@ export const skills = {
 	notHas: function notHas(report: SessionReport, skill: Matcher, o?: SkillAssertionOptions): void {
 		const d = detections(report, "skills.notHas", o);
 		const found = d.sure.filter(skillTest("skills.notHas", skill)).length;
-		if (found === 0) return;
+		if (found === 0) return d.settled(skillTest("skills.notHas", skill));
 		const expectation = `Expected detectedSkills not to include skill ${describeText(skill)}${d.confidence}.`;
 		fail("skills.notHas", report, {
 			detail: expectation, observed: d.observed(),
@@ -280,6 +296,8 @@ export const skills = {
 		const tests = skillTests("skills.includes", wanted);
 		const missing = wanted.filter((_, i) => !d.sure.some(tests[i]));
 		if (missing.length === 0) return;
+		const doubts = skillTests("skills.includes", missing);
+		d.settled((s) => doubts.some((fits) => fits(s)));
 		const expectation = `Expected detectedSkills to include ${quoted(wanted)}${d.confidence}.`;
 		fail("skills.includes", report, {
 			detail: `${expectation} Missing: ${quoted(missing)}.`, observed: d.observed(), actual: d.sure.map((s) => s.skill),
@@ -296,7 +314,7 @@ export const skills = {
 		const d = detections(report, "skills.only", o);
 		const tests = skillTests("skills.only", allowed);
 		const unexpected = d.sure.filter((s) => !tests.some((fits) => fits(s)));
-		if (unexpected.length === 0) return;
+		if (unexpected.length === 0) return d.settled((s) => !tests.some((fits) => fits(s)));
 		const names = unexpected.map((s) => s.skill);
 		const expectation = `Expected detectedSkills to be only ${quoted(allowed)}${d.confidence}.`;
 		fail("skills.only", report, {

@@ -65,6 +65,9 @@ export function fileReadsOf(report: SessionReport): string[] {
 	return lists.fileReads;
 }
 
+/** The files that the agent asked for, and that it may have read. */
+export const unprovenReadsOf = (report: SessionReport): readonly string[] => report.unprovenReads ?? [];
+
 /** All commands in one text, with NUL between them. */
 export const commandTextOf = (report: SessionReport): string =>
 	(listsOf(report).commandText ??= commandsOf(report).map((c) => c.text).join("\0"));

@@ -14,6 +14,8 @@ export interface Kind<V, M> {
 	/** The type of the events with the values, if a report can lack some of them or of their texts. */
 	type?: Parameters<typeof hasGaps>[1];
 	values(report: SessionReport): readonly V[];
+	/** Values that may have happened: no check concludes from them. */
+	unproven?(report: SessionReport): readonly V[];
 	/** All texts in one, separated by NUL, to search them at once. */
 	joined?(report: SessionReport): string;
 	/** Prepares the matcher; throws a TypeError for other values. */
@@ -55,12 +57,19 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 	/** Whether a truncated value that matches nothing could match as a whole. */
 	const might = (v: V, ms: readonly Prepared<V>[]) =>
 		isCut(v) && !ms.some((m) => m.matches(v)) && ms.some((m) => m.might === undefined || m.might(v));
+	/** The unproven values that match one of the matchers, or all without a matcher. */
+	const unproven = (report: SessionReport, ms: readonly Prepared<V>[]) =>
+		(kind.unproven?.(report) ?? []).filter((v) => ms.length === 0 || ms.some((m) => m.matches(v)));
 	/** The number of values without a match that could match if the report were complete. */
 	const hidden = (report: SessionReport, values: readonly V[], ...ms: Prepared<V>[]) =>
-		kind.type === undefined || !hasGaps(report, kind.type) ? 0
-			: lacks(report, kind.type) ? Infinity : values.filter((v) => might(v, ms)).length;
+		unproven(report, ms).length + (kind.type === undefined || !hasGaps(report, kind.type) ? 0
+			: lacks(report, kind.type) ? Infinity : values.filter((v) => might(v, ms)).length);
 	/** Throws if a conclusion would depend on missing parts of the report. */
 	const complete = (report: SessionReport, values: readonly V[], ...ms: Prepared<V>[]) => {
+		const [maybe] = unproven(report, ms);
+		if (maybe !== undefined) {
+			throw incomplete(`the session does not show whether the agent got the content of ${kind.plain(maybe)}, which it asked for`);
+		}
 		if (hidden(report, values, ...ms) > 0) {
 			throw incomplete(`the report does not have all ${label}, or not all of their texts, and what is missing might match`);
 		}
@@ -107,7 +116,7 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 			begin(method, report);
 			const [m, values] = [kind.prepare(matcher, method), kind.values(report)];
 			const value = values.at(at);
-			complete(report, value === undefined ? [] : [value], m);
+			complete(report, value === undefined ? [] : [value], ...(unproven(report, []).length > 0 ? [] : [m]));
 			if (value !== undefined && m.matches(value)) return;
 			const expectation = `Expected the ${name} of the ${label} to match ${m.describe()}`;
 			fail(method, report, {
@@ -171,7 +180,10 @@ export function listChecks<V, M>(kind: Kind<V, M>) {
 			const allowed = listOf(method, matchers).map((m) => kind.prepare(m, method));
 			const values = kind.values(report);
 			const unexpected = values.filter((v) => !allowed.some((m) => m.matches(v)) && !might(v, allowed));
-			if (unexpected.length === 0) return complete(report, values, ...allowed);
+			if (unexpected.length === 0) {
+				const doubtful = unproven(report, []).some((v) => !allowed.some((m) => m.matches(v)));
+				return complete(report, values, ...(doubtful ? [] : allowed));
+			}
 			const names = allowed.length === 0 ? "(none)" : allowed.map((m) => m.describe()).join(", ");
 			fail(method, report, {
 				detail: `Expected ${label} to be only ${names}. Unexpected: ${unexpected.map(kind.plain).join(" | ")}.`,
