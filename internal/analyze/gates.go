@@ -71,6 +71,9 @@ func (o *GateOutcome) judge() {
 	o.Value, o.Result = &value, Violated
 	if value >= o.Least-noise {
 		o.Result = Holds
+		if o.Counts.Measured() == 0 { // nothing measured proves nothing, also a coverage of at least 0
+			o.Result = Unproven
+		}
 	}
 }
 
