@@ -139,8 +139,8 @@ func (s *series) interval(conf float64) analyze.Estimate {
 	return e
 }
 
-// pValue returns the smallest level at which [series.interval] excludes 0; NaN if there is no
-// interval.
+// pValue returns the smallest level at which [series.interval] excludes 0, or the p-value of the test
+// if there is no interval.
 func (s *series) pValue() float64 {
 	p, _ := s.test()
 	excludes := func(alpha float64) bool {
@@ -148,10 +148,7 @@ func (s *series) pValue() float64 {
 		return e.OK && (e.Lo > 0 || e.Hi < 0)
 	}
 	const usual = 0.05
-	if e := s.estimate(1 - usual); !e.OK || math.IsNaN(p) {
-		return math.NaN()
-	}
-	if excludes(p) {
+	if e := s.estimate(1 - usual); !e.OK || math.IsNaN(p) || excludes(p) {
 		return p
 	}
 	return leastLevel(p, 1, excludes)
