@@ -106,6 +106,8 @@ type RateDesign struct {
 	Cases []Repeats
 	// Alpha is the two-sided level.
 	Alpha float64
+	// Sequential means that [McNemarE] decides at 2/Alpha, after pairs of one repetition a side.
+	Sequential bool
 }
 
 // SameRepeats is the design of cases with the same number of repetitions on both sides at [Level].
@@ -286,22 +288,29 @@ func (d RateDesign) power(shift float64) float64 {
 		}
 	}
 	if single {
-		return singlePower(d.size(), m.differ/m.cases, 1/(1+math.Exp(-shift)), d.Alpha)
+		return d.singlePower(m.differ/m.cases, 1/(1+math.Exp(-shift)))
 	}
 	return min(m.testPower(d.Alpha), m.intervalPower(d.Alpha, once))
 }
 
-// singlePower returns the probability that n cases with one repetition a side show a loss, if a case
+// singlePower returns the probability that cases with one repetition a side show a loss, if a case
 // differs with probability differ, and is then lost with probability lost: [McNemar] rejects, and
 // [BonettPrice] excludes 0.
-func singlePower(n int, differ, lost, alpha float64) (power float64) {
-	z, total := normalQuantile(1-alpha), float64(n)
+func (d RateDesign) singlePower(differ, lost float64) (power float64) {
+	n := d.size()
+	z, total := normalQuantile(1-d.Alpha), float64(n)
+	rejects := func(b, k int) bool {
+		if d.Sequential {
+			return LogMcNemarE(b, k-b) >= math.Log(2/d.Alpha)
+		}
+		return 2*binomialAtLeast(b, k, 0.5) <= d.Alpha*(1+tieTolerance)
+	}
 	const tail = 7 // standard deviations
 	away := tail*math.Sqrt(total*differ*(1-differ)) + tail
 	critical := 0
 	for k := max(0, int(total*differ-away)); k <= min(n, int(total*differ+away)); k++ {
 		critical = max(critical, k/2)
-		for critical <= k && 2*binomialAtLeast(critical, k, 0.5) > alpha*(1+tieTolerance) {
+		for critical <= k && !rejects(critical, k) {
 			critical++
 		}
 		lead := z * math.Sqrt(float64(k+2)/(1+z*z/(total+2))) // b-c above it excludes 0

@@ -49,6 +49,9 @@ func (o *Options) margin(m Metric) float64 {
 	}
 }
 
+// rounding is a relative error of sums and products.
+const rounding = 1e-9
+
 // fewestClusters is the number of clusters from which on a conclusion is possible: with fewer, even
 // the most extreme of all sign flips has a p above 0.025.
 const fewestClusters = 6
@@ -199,6 +202,9 @@ type state struct {
 
 // conclude sets the conclusion of a figure, and the one test that it rests on.
 func (f *Figure) conclude(alpha float64, s state) {
+	if math.Abs(float64(f.Test.P)/alpha-1) < rounding {
+		f.Test.P = Number(alpha) // a product of a p-value is not below alpha or above it by rounding
+	}
 	var of TestOf
 	f.Conclusion, f.Reason, of = f.rule(alpha, s)
 	p := f.Test.P

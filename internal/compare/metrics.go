@@ -133,7 +133,7 @@ func (s *series) compute() (p float64, method string) {
 // test, whose p-value is [series.pValue].
 func (s *series) interval(conf float64) analyze.Estimate {
 	e := s.estimate(conf)
-	if p, _ := s.test(); e.OK && p > 1-conf {
+	if p, _ := s.test(); e.OK && p > (1-conf)*(1+rounding) {
 		e.Lo, e.Hi = min(e.Lo, 0), max(e.Hi, 0)
 	}
 	return e

@@ -189,7 +189,7 @@ func figureRows(run *plumb.Run, r analyze.Rate, dash string) (rows [][]string) {
 		{"latency", m.LatencyMs, milliseconds},
 		{"steps", m.Steps, oneDecimal},
 	} {
-		if !x.metric.Median.Bounded() && !x.metric.Shared {
+		if !x.metric.Median.Bounded() {
 			continue
 		}
 		row := []string{x.name, count(x.metric.N)}
