@@ -28,7 +28,12 @@ func worlds() []world {
 		}}
 	}
 	return []world{
-		same(0.5), same(0.7), same(0.85), same(0.95), same(0.98), {"bank", bank},
+		same(0.5),
+		same(0.7),
+		same(0.85),
+		same(0.95),
+		same(0.98),
+		{"bank", bank},
 		{"one of four flaky", func(n int, _ *rand.Rand) []float64 {
 			rates := make([]float64, n)
 			for i := range rates {

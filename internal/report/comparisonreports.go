@@ -176,6 +176,9 @@ func (m *page) comparisonMetrics(c *compare.Comparison, r *compare.RunnerResult)
 			text += "| " + strings.Join(metricCells(f), " | ") + " |\n"
 		}
 	}
+	if notes := testNotes(c); len(notes) > 0 {
+		text += "\n" + strings.Join(notes, "; ") + "\n"
+	}
 	m.part(text + "\n")
 }
 
@@ -234,7 +237,7 @@ func (m *page) comparisonRest(c *compare.Comparison) {
 	}
 	m.part("\n")
 	for i := range c.Runners {
-		m.add("<sub>%s</sub>\n", code(methodWords(&c.Runners[i])))
+		m.add("<sub>%s</sub>\n", code(methodWords(&c.Runners[i])+"; "+populationWords(&c.Runners[i].Figure)))
 	}
 }
 
