@@ -151,22 +151,30 @@ func (s *series) pValue() float64 {
 	if e := s.estimate(1 - usual); !e.OK || math.IsNaN(p) || excludes(p) {
 		return p
 	}
-	return leastLevel(p, 1, excludes)
+	return leastLevel(p, 1, s.precise(), excludes)
 }
 
 // equivalence returns the smallest level, at most alpha, at which the figure is equivalent: the
 // interval at level 1 - 2 alpha lies within the margin.
 func (s *series) equivalence(alpha, margin float64) float64 {
-	return leastLevel(0, alpha, func(alpha float64) bool {
+	return leastLevel(0, alpha, s.precise(), func(alpha float64) bool {
 		e := s.interval(1 - 2*alpha)
 		return e.OK && analyze.Equivalent(e.Lo, e.Hi, margin)
 	})
 }
 
+// precise is the relative error of a level that is searched for: larger where each step takes time.
+func (s *series) precise() float64 {
+	const many = 5_000
+	if s.len() > many {
+		return 1e-2
+	}
+	return 1e-8
+}
+
 // leastLevel returns the smallest level from low to high for which holds is true. It is true for all
 // larger ones.
-func leastLevel(low, high float64, holds func(alpha float64) bool) float64 {
-	const precise = 1e-8 // of the result
+func leastLevel(low, high, precise float64, holds func(alpha float64) bool) float64 {
 	for high-low > precise*high && high > 1e-6 {
 		if middle := (low + high) / 2; holds(middle) {
 			high = middle
