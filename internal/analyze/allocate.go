@@ -3,13 +3,13 @@ package analyze
 import "container/heap"
 
 // Allocate spends a number of repetitions on each side of a comparison where the cases vary: each
-// case gets at least one. It returns the repetitions of each case, and the smallest mean difference
-// that they find with [Power] at [Level]. variances are those of one repetition within each case.
+// case gets at least one. It returns the repetitions of each case. variances are those of one
+// repetition within each case.
 //
 // Each further repetition goes where it reduces the variance of the mean difference most, which is
 // M^-2 sum 2 v_i/r_i. The result has r_i proportional to sqrt(v_i), as far as whole numbers allow
 // (Neyman 1934).
-func Allocate(variances []float64, sessions int) (repeats []int, detectable float64) {
+func Allocate(variances []float64, sessions int) (repeats []int) {
 	q := &allocation{variances: variances, repeats: make([]int, len(variances))}
 	for i := range variances {
 		q.repeats[i] = 1
@@ -20,12 +20,7 @@ func Allocate(variances []float64, sessions int) (repeats []int, detectable floa
 		q.repeats[q.order[0]]++
 		heap.Fix(q, 0)
 	}
-	sum := 0.0
-	for i, v := range variances {
-		sum += v / float64(q.repeats[i])
-	}
-	n := len(variances)
-	return q.repeats, RepeatedDesign{Cases: n, Repeats: 1, Within: sum / float64(n)}.Detectable()
+	return q.repeats
 }
 
 // allocation is a heap of cases, the one whose next repetition tells most first.

@@ -1,10 +1,6 @@
 package analyze
 
-import (
-	"math"
-
-	"gonum.org/v1/gonum/mathext"
-)
+import "math"
 
 // The level and the power of plans.
 const (
@@ -48,118 +44,43 @@ func WithinDeviation(groups [][]float64) (sd float64, ok bool) {
 	return math.Sqrt(sum / float64(df)), true
 }
 
-// RepeatedDesign is a comparison of cases with the same number of repetitions on both sides. It is
-// about these cases, so the effect does not vary over cases. Within is the variance of one
-// repetition within a case.
+// RepeatedDesign is a comparison of a graded figure, such as the logarithm of the tokens, on cases
+// with the same number of repetitions on both sides. It is about these cases, so the effect does not
+// vary over cases. Within is the variance of one repetition within a case. [RateDesign] is for pass
+// rates.
 type RepeatedDesign struct {
 	Cases, Repeats int
 	Within         float64
 }
 
-func (d RepeatedDesign) paired() PairedDesign {
-	return PairedDesign{
-		WithinBase: d.Within, WithinCand: d.Within, RepeatsBase: d.Repeats, RepeatsCand: d.Repeats,
-	}
-}
-
-// Detectable returns the smallest mean difference that the design finds with [Power] at [Level]:
+// Detectable returns the smallest mean difference that the design finds with [Power] at [Level],
+// with the quantiles of Student's t for what is known about the variance:
 //
-//	(z_(1-Level/2) + z_Power) sqrt(2 Within / (Repeats Cases))
-func (d RepeatedDesign) Detectable() float64 { return PairedMDE(d.Cases, d.paired(), Level, Power) }
+//	(t_(1-Level/2) + t_Power) sqrt(2 Within / (Repeats Cases))
+func (d RepeatedDesign) Detectable() float64 {
+	df := float64(d.Cases - 1)
+	if d.Repeats > 1 {
+		df = float64(2 * d.Cases * (d.Repeats - 1))
+	}
+	if d.Cases < 1 || d.Repeats < 1 || df < 1 {
+		return math.NaN()
+	}
+	t := tQuantile(1-Level, df) + tQuantile(2*Power-1, df)
+	return t * math.Sqrt(2*d.Within/float64(d.Repeats*d.Cases))
+}
 
 // CasesFor returns the number of cases with which the design finds a mean difference.
 func (d RepeatedDesign) CasesFor(difference float64) int {
-	return roundUp(PairedSampleSize(d.paired(), difference, Level, Power))
+	return least(func(n int) bool { d.Cases = n; return d.finds(difference) })
 }
 
 // RepeatsFor returns the number of repetitions on each side with which the cases of the design find
 // a mean difference.
 func (d RepeatedDesign) RepeatsFor(difference float64) int {
-	one := d
-	one.Repeats = 1
-	return roundUp(PairedSampleSize(one.paired(), difference, Level, Power) / float64(d.Cases))
+	return least(func(n int) bool { d.Repeats = n; return d.finds(difference) })
 }
 
-func roundUp(n float64) int {
-	if math.IsNaN(n) || n > math.MaxInt32 {
-		return math.MaxInt32
-	}
-	return max(1, int(math.Ceil(n-1e-9)))
-}
-
-// DetectableRate is [RepeatedDesign.Detectable] for pass rates. With one repetition, the test is
-// that of McNemar, whose power is exact; see [McNemarPower]. ok is false if no difference is
-// detectable.
-func (d RepeatedDesign) DetectableRate() (difference float64, ok bool) {
-	if d.Repeats > 1 {
-		difference = d.Detectable()
-		return difference, difference <= 1
-	}
-	if !d.seesOnce(d.Cases, 1) {
-		return 0, false
-	}
-	low, high := 0.0, 1.0
-	for high-low > 1e-4 {
-		if middle := (low + high) / 2; d.seesOnce(d.Cases, middle) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return high, true
-}
-
-// RateCasesFor is [RepeatedDesign.CasesFor] for pass rates. With one repetition it is the smallest
-// number of cases n for which McNemar's test has the power with n to n+5 cases, because the power
-// of an exact test does not grow with each case.
-func (d RepeatedDesign) RateCasesFor(difference float64) int {
-	if d.Repeats > 1 {
-		return d.CasesFor(difference)
-	}
-	enough := func(n int) bool {
-		for i := range 6 {
-			if !d.seesOnce(n+i, difference) {
-				return false
-			}
-		}
-		return true
-	}
-	high := 8
-	for !enough(high) {
-		if high > mostExact {
-			return d.CasesFor(difference) // the normal approximation is precise here
-		}
-		high *= 2
-	}
-	low := 0
-	for low+1 < high {
-		if middle := (low + high) / 2; enough(middle) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	// The power goes up and down, so a smaller number may be enough, too.
-	for n := high - 1; n > 0 && n > high-12; n-- {
-		if enough(n) {
-			high = n
-		}
-	}
-	return high
-}
-
-// mostExact is the number of cases above which the power of a plan is not computed exactly.
-const mostExact = 1 << 12
-
-// seesOnce reports whether n cases with one repetition a side find a difference of pass rates. The
-// share of cases that differ between the sides is at least twice the variance, because repetitions
-// of the same case differ as often.
-func (d RepeatedDesign) seesOnce(n int, difference float64) bool {
-	differ := min(1, max(2*d.Within, difference))
-	lost, won := (differ+difference)/2, max(0, (differ-difference)/2)
-	if n > 2*mostExact {
-		z := mathext.NormalQuantile(1-Level/2) + mathext.NormalQuantile(Power)
-		return difference*math.Sqrt(float64(n)) >= z*math.Sqrt(differ)
-	}
-	return McNemarPower(n, lost, won, Level/2) >= Power
+func (d RepeatedDesign) finds(difference float64) bool {
+	const noise = 1e-12
+	return d.Detectable() <= difference*(1+noise)
 }

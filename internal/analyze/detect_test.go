@@ -30,7 +30,7 @@ func TestRepeatedDesign(t *testing.T) {
 	t.Parallel()
 	d := analyze.RepeatedDesign{Cases: 100, Repeats: 5, Within: 0.1}
 	seen := d.Detectable()
-	if want := 2.8015852 * math.Sqrt(2*0.1/500); math.Abs(seen-want) > 1e-6 {
+	if want := 2.805 * math.Sqrt(2*0.1/500); math.Abs(seen-want) > 1e-4 {
 		t.Errorf("detectable %v, want %v", seen, want)
 	}
 	if n := d.CasesFor(seen); n != 100 {
@@ -42,39 +42,36 @@ func TestRepeatedDesign(t *testing.T) {
 	if r := (analyze.RepeatedDesign{Cases: 3, Within: 0}).RepeatsFor(0.1); r != 1 {
 		t.Errorf("%d repetitions of cases that never vary, want 1", r)
 	}
+	if d := (analyze.RepeatedDesign{Cases: 1, Repeats: 1, Within: 1}).Detectable(); !math.IsNaN(d) {
+		t.Errorf("one value a side detects %v", d)
+	}
 }
 
-// With one repetition, the power is that of the exact test.
-func TestRateCasesFor(t *testing.T) {
+// The plans of pass rates agree with each other.
+func TestRateDesign(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ within, difference float64 }{
-		{0.1, 0.1}, {0.25, 0.1}, {0.1, 0.2}, {0.01, 0.3}, {0.1, 0.05},
-	} {
-		d := analyze.RepeatedDesign{Repeats: 1, Within: test.within}
-		n := d.RateCasesFor(test.difference)
-		differ := max(2*test.within, test.difference)
-		power := func(n int) float64 {
-			return analyze.McNemarPower(n, (differ+test.difference)/2, (differ-test.difference)/2, 0.025)
-		}
-		for i := range 6 {
-			if p := power(n + i); p < 0.8 {
-				t.Errorf("%+v: %d cases have a power of %v", test, n+i, p)
+	for _, within := range []float64{0.1, 0.15, 0.25} {
+		mix := analyze.AssumedMix(within)
+		for _, repeats := range []int{1, 2, 5} {
+			for _, difference := range []float64{0.02, 0.05, 0.1, 0.2} {
+				n := analyze.SameRepeats(mix, 1, repeats).CasesFor(difference)
+				seen, ok := analyze.SameRepeats(mix, n, repeats).Detectable()
+				if !ok || seen > difference+1e-6 || seen < 0.6*difference {
+					t.Errorf("%v, %d repeats, %v: %d cases detect %v %v", within, repeats, difference, n, seen, ok)
+				}
+				if n < 6 {
+					continue // the normal approximation is rough
+				}
+				if r := analyze.SameRepeats(mix, n, 1).RepeatsFor(difference); r > repeats {
+					t.Errorf("%v, %d cases, %v: %d repeats, want at most %d", within, n, difference, r, repeats)
+				}
 			}
 		}
-		if n > 1 && power(n-1) >= 0.8 {
-			t.Errorf("%+v: %d cases are enough, too", test, n-1)
-		}
-		d.Cases = n
-		if seen, ok := d.DetectableRate(); !ok || seen > test.difference+0.001 {
-			t.Errorf("%+v: %d cases detect %v", test, n, seen)
-		}
 	}
-	// The approximation goes on where the exact power ends.
-	d := analyze.RepeatedDesign{Repeats: 1, Within: 0.25}
-	if n := d.RateCasesFor(0.01); n < 39_000 || n > 40_000 {
-		t.Errorf("%d cases for 1 pp", n)
-	}
-	if _, ok := (analyze.RepeatedDesign{Cases: 5, Repeats: 1, Within: 0.1}).DetectableRate(); ok {
+	if _, ok := analyze.SameRepeats(analyze.AssumedMix(0.1), 5, 1).Detectable(); ok {
 		t.Error("five cases detect a difference")
+	}
+	if n := analyze.SameRepeats(analyze.AssumedMix(0.25), 1, 1).CasesFor(0.01); n < 39_000 || n > 40_000 {
+		t.Errorf("%d cases for 1 pp", n)
 	}
 }

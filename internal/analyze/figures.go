@@ -88,7 +88,7 @@ func Times(run *plumb.Run) Distribution {
 	slices.Sort(times)
 	at := func(p float64) int64 { return int64(empirical(times, p)) }
 	d := Distribution{N: len(times), P50: at(0.5), P90: at(0.9), P99: at(0.99), Max: int64(times[len(times)-1])}
-	if q := quantile(times, 0.5); q.Bounded() {
+	if q := quantile(times, 0.5); q.Bounded() && Rates(run).Overall.questions == nil {
 		d.Low, d.High = int64(q.Lo), int64(q.Hi)
 	}
 	return d

@@ -25,8 +25,11 @@ type GateOutcome struct {
 	// Value is the share that is compared with the least one; nil if nothing was measured.
 	Value *float64    `json:"value"`
 	Rate  RateFigures `json:"rate"`
-	// Counts is the rate for reports.
-	Counts Rate `json:"-"`
+	// Samples is set if the gate is about the pass rate of repetitions.
+	Samples *SampleFigures `json:"samples,omitempty"`
+	// Counts is the rate for reports, and Repetitions what the repetitions say.
+	Counts      Rate        `json:"-"`
+	Repetitions Repetitions `json:"-"`
 }
 
 // Gates judges the gates of a run, each on each runner and prompt that it covers.
@@ -43,25 +46,38 @@ func Gates(run *plumb.Run) []GateOutcome {
 					continue
 				}
 				out := rows.row(id+"\n"+info.Prompt, GateOutcome{Gate: *g, Runner: id, Prompt: info.Prompt})
-				out.Counts.add(&run.Executions[c*len(run.Info.Runners)+r])
+				i := c*len(run.Info.Runners) + r
+				out.Counts.add(&run.Executions[i])
+				out.Counts.Executions = append(out.Counts.Executions, int32(i)) //nolint:gosec // memory holds fewer
 			}
 		}
 		for i := range rows.rows {
-			rows.rows[i].judge()
+			rows.rows[i].judge(run)
 		}
 		all = append(all, rows.rows...)
 	}
 	return all
 }
 
-// judge compares the share with the least one.
-func (o *GateOutcome) judge() {
+// judge compares the share with the least one. With repetitions, a pass rate is that of a
+// repetition, and not the share of the executions of which all passed; unless agents stopped at a
+// failure, because then it is not known.
+func (o *GateOutcome) judge(run *plumb.Run) {
 	value, ok := o.Counts.Value()
+	o.Repetitions = o.Counts.Repetitions(run)
+	samples := o.Repetitions.Repeated && o.Repetitions.Stopped == 0 && o.Metric == plumb.GatePassRate
+	if samples {
+		o.Samples = o.Repetitions.figures()
+	}
 	switch {
 	case o.Metric == plumb.GateCoverage:
 		value, ok = o.Counts.Coverage(), true
-	case o.Low && ok:
-		value, _ = o.Counts.Interval()
+	case samples && o.Low:
+		value, ok = o.Repetitions.Rate.Lo, o.Repetitions.Rate.OK
+	case samples:
+		value, ok = o.Repetitions.Rate.Value, o.Repetitions.Rate.OK
+	case o.Low:
+		value, _, ok = o.Counts.Interval()
 	}
 	o.Rate, o.Result = o.Counts.Figures(), Unproven
 	if !ok {
@@ -71,6 +87,9 @@ func (o *GateOutcome) judge() {
 	o.Value, o.Result = &value, Violated
 	if value >= o.Least-noise {
 		o.Result = Holds
+		if o.Counts.Measured() == 0 { // nothing measured proves nothing, also a coverage of at least 0
+			o.Result = Unproven
+		}
 	}
 }
 

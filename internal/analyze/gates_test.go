@@ -1,6 +1,8 @@
 package analyze_test
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/plumb-eval/plumb"
@@ -81,5 +83,129 @@ func TestGateWithoutResultIsUnproven(t *testing.T) {
 	}
 	if analyze.NotOK(run) || !analyze.NotMeasured(run) {
 		t.Error("a gate without a result must not decide")
+	}
+}
+
+// The gates and the verdict of a repeated run are about its samples (U3). A gate about nothing
+// measured is unproven (F16).
+func TestU3_GatesAreAboutSamples(t *testing.T) {
+	t.Parallel()
+	repeated := func(measured bool, gates ...plumb.Gate) *plumb.Run {
+		run := &plumb.Run{}
+		apply := func(ev plumb.Event) {
+			if err := run.Apply(ev); err != nil {
+				t.Fatal(err)
+			}
+		}
+		apply(plumb.Event{Type: plumb.EventRunStarted, Info: &plumb.RunInfo{
+			Runners: []plumb.RunnerInfo{{ID: "a"}}, Gates: gates, Repeat: 10,
+		}})
+		var cases []plumb.CaseInfo
+		for i := range 30 {
+			cases = append(cases, plumb.CaseInfo{ID: fmt.Sprint("q", i)})
+		}
+		apply(plumb.Event{Type: plumb.EventPlanned, Cases: cases})
+		for i := range cases { // 12 cases always pass, and the others 7 of 10 times
+			res := plumb.ExecutionResult{
+				Outcome: plumb.OutcomeFail, Status: plumb.StatusFailed, Passed: 7, Failed: 3, Sessions: 10,
+			}
+			switch {
+			case !measured:
+				res = plumb.ExecutionResult{Outcome: plumb.OutcomeError, Status: plumb.StatusFailed, Errored: 10, Sessions: 10}
+			case i < 12:
+				res.Outcome, res.Status, res.Passed, res.Failed = plumb.OutcomePass, plumb.StatusPassed, 10, 0
+			}
+			apply(plumb.Event{Type: plumb.EventExecutionFinished, Case: cases[i].ID, Runner: "a", Result: &res})
+		}
+		return run
+	}
+	gate := func(metric plumb.GateMetric, least float64, low bool) plumb.Gate {
+		return plumb.Gate{Metric: metric, Least: least, Low: low}
+	}
+	for _, x := range []struct {
+		gate plumb.Gate
+		want analyze.GateResult
+	}{
+		{gate(plumb.GatePassRate, 0.82, false), analyze.Holds},
+		{gate(plumb.GatePassRate, 0.83, false), analyze.Violated},
+		{gate(plumb.GatePassRate, 0.7, true), analyze.Holds},
+		{gate(plumb.GatePassRate, 0.81, true), analyze.Violated},
+	} {
+		got := analyze.Gates(repeated(true, x.gate))[0]
+		if got.Result != x.want || got.Samples == nil || got.Repetitions.Always != 12 {
+			t.Errorf("%+v: %s, %v of the samples, %d cases always pass", x.gate, got.Result, *got.Value, got.Repetitions.Always)
+		}
+	}
+	for _, metric := range []plumb.GateMetric{plumb.GatePassRate, plumb.GateCoverage} {
+		for _, low := range []bool{false, true} {
+			if metric == plumb.GateCoverage && low {
+				continue // no such gate
+			}
+			run := repeated(false, gate(metric, 0, low))
+			if got := analyze.Gates(run)[0]; got.Result != analyze.Unproven || !analyze.NotMeasured(run) {
+				t.Errorf("%s of nothing measured, low %v: %s", metric, low, got.Result)
+			}
+		}
+	}
+}
+
+// A rate over several prompts or runners counts questions (U2): asking each question again, with the
+// same results, makes no interval narrower, and a rate of one question has none.
+func TestU2_PooledRatesCountQuestions(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(2, 2))
+	pooled := func(passed []bool, prompts, runners int) analyze.Breakdown {
+		run := &plumb.Run{}
+		info := &plumb.RunInfo{}
+		for r := range runners {
+			info.Runners = append(info.Runners, plumb.RunnerInfo{ID: fmt.Sprint("r", r)})
+		}
+		var cases []plumb.CaseInfo
+		for i := range passed {
+			for p := range prompts {
+				c := plumb.CaseInfo{ID: fmt.Sprint("q", i, ".p", p), Category: "c", Tags: []string{"t"}}
+				if prompts > 1 {
+					c.Item, c.Prompt = fmt.Sprint("q", i), fmt.Sprint("p", p)
+				}
+				cases = append(cases, c)
+			}
+		}
+		events := []plumb.Event{{Type: plumb.EventRunStarted, Info: info}, {Type: plumb.EventPlanned, Cases: cases}}
+		for i, c := range cases {
+			res := plumb.ExecutionResult{Outcome: plumb.OutcomeFail, Status: plumb.StatusFailed, Failed: 1, Sessions: 1}
+			if passed[i/prompts] {
+				res = plumb.ExecutionResult{Outcome: plumb.OutcomePass, Status: plumb.StatusPassed, Passed: 1, Sessions: 1}
+			}
+			for r := range info.Runners {
+				events = append(events, plumb.Event{
+					Type: plumb.EventExecutionFinished, Case: c.ID, Runner: info.Runners[r].ID, Result: &res,
+				})
+			}
+		}
+		for _, ev := range events {
+			if err := run.Apply(ev); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return analyze.Rates(run)
+	}
+	for range 60 {
+		passed := make([]bool, 1+random.IntN(40))
+		for i := range passed {
+			passed[i] = random.Float64() < 0.8
+		}
+		prompts, runners := 1+random.IntN(4), 1+random.IntN(3)
+		lo, hi, ok := pooled(passed, 1, 1).Overall.Interval()
+		b := pooled(passed, prompts, runners)
+		for _, rates := range [][]analyze.Rate{{b.Overall}, b.Categories, b.Tags, b.Runners, b.Prompts} {
+			for _, r := range rates {
+				low, high, found := r.Interval()
+				if many := r.Planned > len(passed); found != (ok && (!many || len(passed) > 1)) ||
+					found && high-low < hi-lo-1e-9 {
+					t.Errorf("%d questions, %d prompts, %d runners, %d executions: %v to %v (%v), once %v to %v", len(passed), prompts,
+						runners, r.Planned, low, high, found, lo, hi)
+				}
+			}
+		}
 	}
 }

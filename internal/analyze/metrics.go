@@ -18,7 +18,9 @@ func (q Quantile) Bounded() bool { return !math.IsNaN(q.Lo) && !math.IsNaN(q.Hi)
 // case is its mean over the sessions of one execution.
 type Metric struct {
 	// N counts the executions with a value.
-	N           int
+	N int
+	// Shared is set if a question was asked more than once. The quantiles then have no intervals.
+	Shared      bool
 	Median, P90 Quantile
 	// Mean is the geometric mean, with the t-interval on the logarithms.
 	Mean Estimate
@@ -71,17 +73,16 @@ type values struct {
 func (v *values) metric(run *plumb.Run, r Rate, value func(*plumb.Execution) float64) Metric {
 	v.of, v.logs = v.of[:0], v.logs[:0]
 	var clusters []int // nil if each value is of another case
-	shared := !r.oneRunner(run)
-	for _, at := range r.Executions {
+	for x, at := range r.Executions {
 		i := int(at)
 		e := &run.Executions[i]
 		if e.State != plumb.ExecutionDone || e.Sessions == 0 {
 			continue
 		}
-		if x := value(e); x > 0 && !math.IsInf(x, 0) {
-			v.of, v.logs = append(v.of, x), append(v.logs, math.Log(x))
-			if shared {
-				clusters = append(clusters, i/len(run.Info.Runners))
+		if value := value(e); value > 0 && !math.IsInf(value, 0) {
+			v.of, v.logs = append(v.of, value), append(v.logs, math.Log(value))
+			if r.questions != nil {
+				clusters = append(clusters, r.questions[x])
 			}
 		}
 	}
@@ -94,6 +95,9 @@ func (v *values) metric(run *plumb.Run, r Rate, value func(*plumb.Execution) flo
 	m.Mean = Estimate{math.Exp(e.Value), math.Exp(e.Lo), math.Exp(e.Hi), nan, e.Method, e.OK}
 	slices.Sort(v.of)
 	m.Median, m.P90 = quantile(v.of, 0.5), quantile(v.of, 0.9)
+	if m.Shared = clusters != nil; m.Shared { // the intervals of quantiles are for independent values
+		m.Median.Lo, m.Median.Hi, m.P90.Lo, m.P90.Hi = nan, nan, nan, nan
+	}
 	return m
 }
 
@@ -126,8 +130,7 @@ func (r Rate) Score(run *plumb.Run) Score {
 	s := Score{Mean: unknown(""), Min: math.NaN(), Median: math.NaN(), Max: math.NaN()}
 	scores := make([]float64, 0, len(r.Executions))
 	var clusters []int // nil if each score is of another case
-	shared := !r.oneRunner(run)
-	for _, at := range r.Executions {
+	for x, at := range r.Executions {
 		i := int(at)
 		e := &run.Executions[i]
 		if StoppedEarly(run, i) {
@@ -135,8 +138,8 @@ func (r Rate) Score(run *plumb.Run) Score {
 		}
 		if n := e.Passed + e.Failed; e.State == plumb.ExecutionDone && n > 0 {
 			scores = append(scores, e.Score)
-			if shared {
-				clusters = append(clusters, i/len(run.Info.Runners))
+			if r.questions != nil {
+				clusters = append(clusters, r.questions[x])
 			}
 			s.Graded = s.Graded || math.Abs(e.Score-float64(e.Passed)/float64(n)) > 1e-9
 		}

@@ -13,6 +13,8 @@ type Noise struct {
 	// Steady is set and Within is [LeastVariance].
 	Within float64
 	Steady bool
+	// Mix is the distribution of the pass rates of these cases.
+	Mix RateMix
 	// TokenCases counts the cases with at least two repetitions that report tokens. TokenDeviation
 	// is the standard deviation of the logarithm of the tokens within a case; NaN without such cases.
 	TokenCases     int
@@ -41,12 +43,14 @@ func LeastVariance(n int) float64 { return 1 / float64(max(n, 1)) }
 func NoiseOf(cases [][]Sample, seed Seed) Noise {
 	n := Noise{TokenDeviation: math.NaN()}
 	var flips []float64
+	var counts []Count
 	var tokens, odd, even [][]float64
 	var pairs []PairCounts
 	for _, samples := range cases {
 		count := CountOf(samples)
 		if f, ok := FlipRate(count); ok {
 			flips, n.Repetitions = append(flips, f), n.Repetitions+count.Measured
+			counts = append(counts, count)
 		}
 		if logs := LogTokens(samples); len(logs) > 1 {
 			tokens = append(tokens, logs)
@@ -56,13 +60,13 @@ func NoiseOf(cases [][]Sample, seed Seed) Noise {
 		pairs = append(pairs, PairCounts{x.Measured, x.Passed, y.Measured, y.Passed})
 		odd, even = append(odd, LogTokens(a)), append(even, LogTokens(b))
 		if x.Measured > 0 && y.Measured > 0 {
-			n.Halves.Odd, n.Halves.Even = n.Halves.Odd.plus(x), n.Halves.Even.plus(y)
+			n.Halves.Odd, n.Halves.Even = n.Halves.Odd.Plus(x), n.Halves.Even.Plus(y)
 		}
 	}
 	n.Cases, n.TokenCases = len(flips), len(tokens)
 	if n.Cases > 0 {
 		n.Flip = ClusteredWilson(flips, n.Repetitions, nil, confidence)
-		n.Within = average(flips) / 2
+		n.Within, n.Mix = average(flips)/2, MixOf(counts)
 	} else {
 		n.Flip, n.Within = unknown(""), math.NaN()
 	}
@@ -106,7 +110,8 @@ func CountOf(samples []Sample) (c Count) {
 	return c
 }
 
-func (c Count) plus(o Count) Count { return Count{c.Passed + o.Passed, c.Measured + o.Measured} }
+// Plus adds the counts of other repetitions.
+func (c Count) Plus(o Count) Count { return Count{c.Passed + o.Passed, c.Measured + o.Measured} }
 
 // split returns the odd and the even repetitions.
 func split(samples []Sample) (odd, even []Sample) {

@@ -22,6 +22,11 @@ type Rate struct {
 	ExpectedFailed, UnexpectedPassed int
 	// Executions are the indices in run.Executions of all Planned executions.
 	Executions []int32
+	// questions numbers the questions of Executions, if one was asked more than once: on several
+	// runners, or with several prompts. Otherwise it is nil.
+	questions []int
+	// shared counts the executions of each question.
+	shared []Count
 }
 
 // Measured counts executions that passed or failed.
@@ -41,8 +46,71 @@ func (r Rate) Value() (rate float64, ok bool) {
 	return float64(r.Passed) / float64(r.Measured()), true
 }
 
-// Interval returns the bounds of the pass rate at level confidence; see [Wilson].
-func (r Rate) Interval() (lo, hi float64) { return Wilson(r.Passed, r.Measured(), confidence) }
+// Interval returns the bounds of the pass rate at level confidence: those of [Wilson], or of
+// [ClusteredWilson] if a question was asked more than once. ok is false if there are none: nothing
+// was measured, or only one question, several times.
+func (r Rate) Interval() (lo, hi float64, ok bool) {
+	if r.Measured() == 0 {
+		return 0, 0, false
+	}
+	if r.shared == nil {
+		lo, hi = Wilson(r.Passed, r.Measured(), confidence)
+		return lo, hi, true
+	}
+	var values []float64
+	var clusters []int
+	for question, n := range r.shared {
+		values = append(values, slices.Repeat([]float64{1}, n.Passed)...)
+		values = append(values, make([]float64, n.Measured-n.Passed)...)
+		clusters = append(clusters, slices.Repeat([]int{question}, n.Measured)...)
+	}
+	e := ClusteredWilson(values, len(values), clusters, confidence)
+	return e.Lo, e.Hi, e.OK
+}
+
+// share numbers the questions of r, if one was asked more than once. items has the number of the
+// question of each case, and last, for each question, a number that no other rate gets.
+func (r *Rate) share(run *plumb.Run, items []int, last []int, rate int) {
+	n, repeated := len(run.Info.Runners), false
+	for _, i := range r.Executions {
+		item := items[int(i)/n]
+		repeated = repeated || last[item] == rate
+		last[item] = rate
+	}
+	if !repeated {
+		return
+	}
+	r.shared = make([]Count, len(last))
+	for _, i := range r.Executions {
+		item := items[int(i)/n]
+		r.questions = append(r.questions, item)
+		if e := &run.Executions[i]; e.State == plumb.ExecutionDone && e.Outcome.Measured() {
+			r.shared[item].Measured++
+			if e.Outcome == plumb.OutcomePass {
+				r.shared[item].Passed++
+			}
+		}
+	}
+}
+
+// shareAll numbers the questions of rates.
+func shareAll(run *plumb.Run, lists ...[]Rate) {
+	var questions table[int]
+	items := make([]int, len(run.Cases))
+	for c := range run.Cases {
+		items[c] = *questions.row(run.Cases[c].ItemID(), len(questions.rows))
+	}
+	if len(questions.rows) == len(run.Cases) && len(run.Info.Runners) == 1 {
+		return
+	}
+	last, rate := make([]int, len(questions.rows)), 0
+	for _, list := range lists {
+		for i := range list {
+			rate++
+			list[i].share(run, items, last, rate)
+		}
+	}
+}
 
 // Coverage returns the measured part of the planned executions, from 0 to 1. It is 1 if none are
 // planned.
@@ -180,6 +248,9 @@ func rates(run *plumb.Run, include func(c *plumb.CaseInfo, runner int) bool) Bre
 		}
 		r.Executions = append(r.Executions, int32(i)) //nolint:gosec // memory holds fewer
 	})
+	overall := []Rate{b.Overall}
+	shareAll(run, overall, categories.rows, difficulties.rows, tags.rows, runners.rows, prompts.rows)
+	b.Overall = overall[0]
 	b.Categories, b.Difficulties, b.Tags = categories.rows, difficulties.rows, tags.rows
 	b.Runners, b.Prompts = runners.rows, prompts.rows
 	return b

@@ -134,6 +134,8 @@ type Repetitions struct {
 	// [StoppedEarly]. If any did, none of the rates can be computed: the others are not a fair
 	// sample of the group.
 	Cases, Stopped int
+	// Always counts the executions of which all repetitions passed.
+	Always int
 	// Rate is the pass rate of a repetition: the mean of the pass rates of the cases; see
 	// [ClusteredWilson].
 	Rate Estimate
@@ -167,7 +169,7 @@ func (r *Repetitions) Alike() bool { return r.Rate.OK && r.DesignEffect > notice
 type caseCounts struct {
 	counts     []Count
 	rates      []float64
-	clusters   []int // the case of each execution, because runners share cases; nil for one runner
+	clusters   []int // the question of each execution; nil if each is asked once
 	categories []string
 	measured   int
 }
@@ -188,7 +190,7 @@ func (r Rate) Repetitions(run *plumb.Run) Repetitions {
 	}
 	var s caseCounts
 	counts := map[Count]int{}
-	for _, at := range r.Executions {
+	for x, at := range r.Executions {
 		i := int(at)
 		e := &run.Executions[i]
 		n := Count{Passed: int(e.Passed), Measured: int(e.Passed) + int(e.Failed)}
@@ -204,33 +206,27 @@ func (r Rate) Repetitions(run *plumb.Run) Repetitions {
 		if n.Measured > 1 && !StoppedEarly(run, i) {
 			counts[n]++
 		}
-		c := i / len(run.Info.Runners)
-		s.add(n, c, run.Cases[c].Category)
+		if n.Passed == n.Measured && e.Outcome == plumb.OutcomePass {
+			out.Always++
+		}
+		if r.questions != nil {
+			s.clusters = append(s.clusters, r.questions[x])
+		}
+		s.add(n, run.Cases[i/len(run.Info.Runners)].Category)
 	}
 	for n, executions := range counts {
 		l, _ := LabelOf(n)
 		out.Labels[l] += executions
 	}
 	if out.Cases > 0 && out.Stopped == 0 {
-		grouped := r.oneRunner(run)
-		if grouped {
-			s.clusters = nil
-		}
-		s.fill(&out, grouped)
+		s.fill(&out, r.questions == nil)
 	}
 	return out
 }
 
-// oneRunner reports whether all executions of r are on the same runner.
-func (r Rate) oneRunner(run *plumb.Run) bool {
-	n := int32(len(run.Info.Runners))
-	return !slices.ContainsFunc(r.Executions, func(i int32) bool { return i%n != r.Executions[0]%n })
-}
-
-func (s *caseCounts) add(n Count, c int, category string) {
+func (s *caseCounts) add(n Count, category string) {
 	s.counts = append(s.counts, n)
 	s.rates = append(s.rates, float64(n.Passed)/float64(n.Measured))
-	s.clusters = append(s.clusters, c)
 	s.categories = append(s.categories, category)
 	s.measured += n.Measured
 }

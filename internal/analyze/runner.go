@@ -42,7 +42,8 @@ type RateFigures struct {
 	ExpectedFailed   int `json:"expectedFailed"`
 	UnexpectedPassed int `json:"unexpectedPassed"`
 	// Coverage is Measured / Planned, PassRate is Passed / Measured, and Low and High bound it at
-	// level Confidence. PassRate, Low and High are null if nothing was measured.
+	// level Confidence, with the questions as clusters if one was asked more than once. PassRate is
+	// null if nothing was measured, and Low and High also if all is about one question.
 	Coverage   float64  `json:"coverage"`
 	PassRate   *float64 `json:"passRate"`
 	Low        *float64 `json:"low"`
@@ -59,8 +60,10 @@ func (r Rate) Figures() RateFigures {
 		Coverage: r.Coverage(), Confidence: confidence,
 	}
 	if value, ok := r.Value(); ok {
-		lo, hi := r.Interval()
-		f.PassRate, f.Low, f.High = &value, &lo, &hi
+		f.PassRate = &value
+		if lo, hi, ok := r.Interval(); ok {
+			f.Low, f.High = &lo, &hi
+		}
 	}
 	return f
 }
@@ -145,14 +148,18 @@ type QuantileFigures struct {
 	High  *float64 `json:"high"`
 }
 
+func (r *Repetitions) figures() *SampleFigures {
+	return &SampleFigures{
+		MeanFigures: r.Rate.figures(r.Cases), Planned: r.Planned, Repetitions: r.Measured, Passed: r.Passed,
+		StoppedEarly: r.Stopped, DesignEffect: number(r.DesignEffect),
+	}
+}
+
 // Group returns the figures of the executions of r beside its rate.
 func (r Rate) Group(run *plumb.Run) GroupFigures {
 	var g GroupFigures
 	if x := r.Repetitions(run); x.Repeated {
-		g.Samples = &SampleFigures{
-			MeanFigures: x.Rate.figures(x.Cases), Planned: x.Planned, Repetitions: x.Measured, Passed: x.Passed,
-			StoppedEarly: x.Stopped, DesignEffect: number(x.DesignEffect),
-		}
+		g.Samples = x.figures()
 		g.Flips = new(x.Flips.figures(x.FlipCases))
 		for _, at := range x.AtK {
 			g.PassAt = append(g.PassAt, AtKFigures{at.K, at.At.figures(at.Cases)})

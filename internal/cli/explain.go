@@ -57,6 +57,9 @@ RUN CASE prints them, too, and plumb view shows them with the session.`,
 }
 
 func (c *explainCmd) run(ctx context.Context, args []string) error {
+	if c.timeout < time.Millisecond {
+		return errors.New("--timeout must be at least 1ms")
+	}
 	dirs, err := c.find(ctx, args)
 	if err != nil {
 		return err

@@ -118,13 +118,13 @@ func changed(fs *pflag.FlagSet, s *config.Setting) bool {
 	return fs.Changed(s.Flag) || slices.ContainsFunc(s.OtherFlags, fs.Changed)
 }
 
-// check checks the flags on the command line.
-func (f *settings) check(fs *pflag.FlagSet) error {
+// check checks the flags on the command line. With resumed, they change a run that exists.
+func (f *settings) check(fs *pflag.FlagSet, resumed bool) error {
 	for _, s := range f.want.List() {
 		if !changed(fs, &s) {
 			continue
 		}
-		if err := s.Check(); err != nil {
+		if err := s.Check(resumed); err != nil {
 			return err
 		}
 	}

@@ -70,7 +70,7 @@ The exit code is 0 when the judge answered all items, and 3 when it could not an
 }
 
 func (c *calibrateCmd) run(ctx context.Context, flags *pflag.FlagSet, gold string) error {
-	if err := c.check(flags); err != nil {
+	if err := c.check(flags, false); err != nil {
 		return err
 	}
 	p, err := c.open(ctx, c.projectFlags())

@@ -31,11 +31,9 @@ func (a *app) showLift(l *job.Lift, command string) {
 	if c.Effect.Value.OK() {
 		effect = fmt.Sprintf("%+.1f pp pass rate", 100*float64(c.Effect.Value))
 	}
-	if c.Effect.OK() {
-		effect += fmt.Sprintf(", 95 %% between %+.1f and %+.1f", 100*float64(c.Effect.Low), 100*float64(c.Effect.High))
-	}
-	if c.P.OK() {
-		effect += "; " + analyze.PWords(float64(c.P))
+	if test := c.Test; test.Of != compare.TestNone {
+		effect += fmt.Sprintf(", %.4g %% between %+.1f and %+.1f; %s", 100*test.Confidence, 100*float64(test.Low),
+			100*float64(test.High), analyze.PWords(float64(test.P)))
 	}
 	fmt.Fprintf(a.Stdout, "\nlift of %s for %s: %s\n", a.name(l.What), a.name(l.Runner), effect)
 	out := func(label, text string) { fmt.Fprintf(a.Stdout, "  %-18s  %s\n", label, text) }

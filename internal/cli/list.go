@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -39,7 +40,12 @@ func listCommand(a *app) *cobra.Command {
 		Use:   "list [SUITE]",
 		Short: "List the cases of a suite, or the published suites and the runners of the config",
 		Args:  cobra.MaximumNArgs(1),
-		RunE:  func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), first(args)) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("limit") && c.filter.Limit < 1 {
+				return errors.New("--limit must be at least 1")
+			}
+			return c.run(cmd.Context(), first(args))
+		},
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&c.config, "config", "", "config `file`")

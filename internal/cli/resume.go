@@ -39,7 +39,7 @@ them, and starts them only with --trust.`,
 }
 
 func (c *resumeCmd) run(ctx context.Context, flags *pflag.FlagSet, ref string) error {
-	if err := c.check(flags); err != nil {
+	if err := c.check(flags, true); err != nil {
 		return err
 	}
 	p, err := c.open(ctx, c.projectFlags())

@@ -94,7 +94,7 @@ func (c *runCmd) prepare(ctx context.Context, cmd *cobra.Command, suites []strin
 	if flags.Changed("command") && p.Config.Dir != c.Dir {
 		c.commandDir = c.Dir
 	}
-	if err := c.check(flags); err != nil {
+	if err := c.check(flags, false); err != nil {
 		return nil, nil, err
 	}
 	c.want.Copy(&p.Config.Run, func(s *config.Setting) bool { return s.IsSet() && !changed(flags, s) })

@@ -59,7 +59,7 @@ its stderr, and its session files in session/. A file CASE.json is one session, 
 }
 
 func (c *scoreCmd) run(ctx context.Context, flags *pflag.FlagSet, ref string) error {
-	if err := c.check(flags); err != nil {
+	if err := c.check(flags, false); err != nil {
 		return err
 	}
 	switch {

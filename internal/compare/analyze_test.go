@@ -473,7 +473,7 @@ func TestSettle(t *testing.T) {
 	if s.IfNone != nil {
 		t.Errorf("an effect of 5 pp cannot be within 2 pp: %+v", s.IfNone)
 	}
-	if mde := 100 * float64(c.MDE); math.Abs(mde-10.55) > 0.01 {
+	if mde := 100 * float64(c.MDE); math.Abs(mde-11.48) > 0.01 {
 		t.Errorf("the comparison could have seen %v pp", mde)
 	}
 	small := compare.Analyze(matching(single(2, 2, 10)...), compare.DefaultOptions())

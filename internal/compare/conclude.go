@@ -49,6 +49,9 @@ func (o *Options) margin(m Metric) float64 {
 	}
 }
 
+// rounding is a relative error of sums and products.
+const rounding = 1e-9
+
 // fewestClusters is the number of clusters from which on a conclusion is possible: with fewer, even
 // the most extreme of all sign flips has a p above 0.025.
 const fewestClusters = 6
@@ -91,6 +94,12 @@ func Analyze(m *Matching, o Options) *Comparison {
 	a.gates()
 	a.warn()
 	a.out.Settle = a.settle()
+	for i := range a.out.Runners {
+		a.out.Runners[i].Figure.series = nil
+	}
+	for i := range a.out.Metrics {
+		a.out.Metrics[i].series = nil
+	}
 	a.out.ExitCode = a.out.exitCode()
 	return a.out
 }
@@ -143,22 +152,10 @@ func (a *analysis) figure(s *series, runner string) Figure {
 	b, c := s.repeats()
 	f.BaselineRepeats, f.CandidateRepeats = Number(b), Number(c)
 	conf := 1 - a.o.Alpha
-	e := s.interval(conf)
-	f.Effect = s.effect(e, conf)
-	others := e
-	if !s.caseLevel() {
-		others = s.population(conf)
-	}
-	f.Population = s.effect(others, conf)
+	f.Effect = s.effect(s.interval(conf), conf)
 	f.Equivalence = s.effect(s.interval(1-2*a.o.Alpha), 1-2*a.o.Alpha)
 	p, method := s.test()
-	f.P, f.Method = Number(p), method
-	if e.OK {
-		f.MDE = Number(standardError(e, a.o.Alpha) * (upper(a.o.Alpha/2) + upper(1-power)))
-		if s.metric.Ratio() {
-			f.MDE = Number(math.Expm1(float64(f.MDE)))
-		}
-	}
+	f.P, f.Method, f.series, f.joint = Number(p), method, s, Number(s.pValue())
 	return f
 }
 
@@ -168,27 +165,31 @@ const power = 0.8
 // upper returns the quantile of the normal distribution that is exceeded with probability p.
 func upper(p float64) float64 { return math.Sqrt2 * math.Erfinv(1-2*p) }
 
-// standardError returns the standard error that belongs to an interval at level 1 - alpha.
-func standardError(e analyze.Estimate, alpha float64) float64 {
-	return (e.Hi - e.Lo) / 2 / upper(alpha/2)
-}
-
 // adjust sets the adjusted p-values of figures of one family. A figure whose p cannot be computed is
 // not in the family.
 func adjust(figures []*Figure, name string) {
-	var ps []float64
-	var in []*Figure
+	in := holm(figures, func(f *Figure) (from, to *Number) { return &f.P, &f.AdjustedP })
+	holm(figures, func(f *Figure) (from, to *Number) { return &f.joint, &f.Test.P })
 	for _, f := range figures {
-		if f.P.OK() {
-			in, ps = append(in, f), append(ps, float64(f.P))
+		f.Family = Family{Name: name, Size: in, Method: "Holm"}
+	}
+}
+
+// holm sets the adjusted p-values of the figures that have one, and counts them.
+func holm(figures []*Figure, of func(*Figure) (from, to *Number)) (size int) {
+	var ps []float64
+	var to []*Number
+	for _, f := range figures {
+		from, adjusted := of(f)
+		*adjusted = missing()
+		if from.OK() {
+			ps, to = append(ps, float64(*from)), append(to, adjusted)
 		}
 	}
 	for i, q := range analyze.Holm(ps) {
-		in[i].AdjustedP = Number(q)
+		*to[i] = Number(q)
 	}
-	for _, f := range figures {
-		f.Family = Family{Name: name, Size: len(in), Method: "Holm"}
-	}
+	return len(ps)
 }
 
 // state is what a conclusion depends on besides the figure.
@@ -199,25 +200,60 @@ type state struct {
 	clusters int
 }
 
-// conclude applies the rules of a conclusion, in order. The first rule of all, that a broken case
-// makes the candidate worse, is not among them.
-func (f *Figure) conclude(alpha float64, s state) (Conclusion, string) {
+// conclude sets the conclusion of a figure, and the one test that it rests on.
+func (f *Figure) conclude(alpha float64, s state) {
+	if math.Abs(float64(f.Test.P)/alpha-1) < rounding {
+		f.Test.P = Number(alpha) // a product of a p-value is not below alpha or above it by rounding
+	}
+	var of TestOf
+	f.Conclusion, f.Reason, of = f.rule(alpha, s)
+	p := f.Test.P
+	f.Test = Test{Of: of, Low: missing(), High: missing(), P: missing()}
+	level := alpha
+	switch of {
+	case TestEquivalence:
+		_, _, margin := f.scaled(f.Equivalence)
+		f.Test.set(f.Equivalence, Number(f.series.equivalence(alpha, margin)))
+	case TestDifference:
+		if f.Family.Size > 1 && f.joint > 0 {
+			// The level at which the adjusted p-value is alpha.
+			times := float64(f.Family.Size)
+			if p < 1 {
+				times = float64(p / f.joint)
+			}
+			level = alpha / times
+		}
+		f.Test.set(f.series.effect(f.series.interval(1-level), 1-level), p)
+	default:
+	}
+	others, why := f.series.population(1 - level)
+	f.Population, f.PopulationWhy = f.series.effect(others, 1-level), why
+}
+
+func (t *Test) set(e Effect, p Number) {
+	t.Low, t.High, t.Confidence, t.P = e.Low, e.High, e.Confidence, p
+}
+
+// rule applies the rules of a conclusion, in order. The first rule of all, that a broken case makes
+// the candidate worse, is not among them.
+func (f *Figure) rule(alpha float64, s state) (Conclusion, string, TestOf) {
 	switch {
 	case f.Pairs == 0:
-		return NotDecisive, "no pair was measured on both sides"
+		return NotDecisive, "no pair was measured on both sides", TestNone
 	case !(s.coverage >= s.least):
 		return NotDecisive, fmt.Sprintf("only %.0f %% of the pairs are measured; %.0f %% are needed",
-			math.Floor(100*s.coverage), math.Ceil(100*s.least))
+			math.Floor(100*s.coverage), math.Ceil(100*s.least)), TestNone
 	case s.clusters > 0 && s.clusters < fewestClusters:
-		return NotDecisive, fmt.Sprintf("there are %d clusters; fewer than %d cannot decide", s.clusters, fewestClusters)
+		return NotDecisive, fmt.Sprintf("there are %d clusters; fewer than %d cannot decide", s.clusters, fewestClusters),
+			TestNone
 	}
 	low, high, margin := f.scaled(f.Equivalence)
-	significant := float64(f.AdjustedP) <= alpha
+	significant := float64(f.Test.P) <= alpha
 	if analyze.Equivalent(low, high, margin) {
 		if significant {
-			return Equivalent, "a real but negligible difference"
+			return Equivalent, "a real but negligible difference", TestEquivalence
 		}
-		return Equivalent, "the effect is smaller than the margin"
+		return Equivalent, "the effect is smaller than the margin", TestEquivalence
 	}
 	low, high, _ = f.scaled(f.Effect)
 	if f.Metric.lowerIsBetter() {
@@ -225,13 +261,13 @@ func (f *Figure) conclude(alpha float64, s state) (Conclusion, string) {
 	}
 	switch {
 	case significant && high < 0:
-		return Worse, "the difference is larger than chance explains"
+		return Worse, "the difference is larger than chance explains", TestDifference
 	case significant && low > 0:
-		return Better, "the difference is larger than chance explains"
-	case !f.Effect.OK() || !f.P.OK():
-		return NotDecisive, "there are too few values for an interval"
+		return Better, "the difference is larger than chance explains", TestDifference
+	case !f.Effect.OK() || !f.joint.OK():
+		return NotDecisive, "there are too few values for an interval", TestNone
 	default:
-		return NotDecisive, "the data agree with no effect, and with effects beyond the margin"
+		return NotDecisive, "the data agree with no effect, and with effects beyond the margin", TestDifference
 	}
 }
 
@@ -257,6 +293,7 @@ func (a *analysis) runners() {
 	_, worst := a.imputed(asWorst)
 	_, best := a.imputed(asBest)
 	for i := range a.m.Runners {
+		figures[i].MDE = Number(a.passes[i].mde(a.o.Alpha / float64(max(1, figures[i].Family.Size))))
 		r := RunnerResult{
 			Baseline: a.m.Runners[i].Base, Candidate: a.m.Runners[i].Cand, Figure: figures[i],
 			Conclusion: all[i], Reason: figures[i].Reason, Pairs: a.pairs(i), Errors: a.errors(i),
@@ -291,8 +328,7 @@ func (a *analysis) passFigures(all []*series) (figures []Figure, conclusions []C
 		if all[i] != a.passes[i] {
 			coverage = 1 // what could not be measured is imputed
 		}
-		f.Conclusion, f.Reason = f.conclude(a.o.Alpha,
-			state{coverage: coverage, least: a.o.MinCoverage, clusters: all[i].clusterCount()})
+		f.conclude(a.o.Alpha, state{coverage: coverage, least: a.o.MinCoverage, clusters: all[i].clusterCount()})
 		conclusions[i] = f.Conclusion
 		if a.broken(f.Runner) > 0 { // the first of all rules
 			conclusions[i] = Worse
@@ -416,6 +452,7 @@ func (a *analysis) whole() {
 	out.Deciding = -1
 	out.Effect, out.P, out.AdjustedP, out.MDE = noEffect(a.o.Alpha), missing(), missing(), missing()
 	out.Population, out.Equivalence = noEffect(a.o.Alpha), noEffect(2*a.o.Alpha)
+	out.Test = Test{Low: missing(), High: missing(), P: missing()}
 	out.Coverage = missing()
 	for i := range out.Runners {
 		f := &out.Runners[i].Figure
@@ -439,6 +476,7 @@ func (a *analysis) whole() {
 	r := &out.Runners[out.Deciding]
 	f := &r.Figure
 	out.Reason, out.Effect, out.Population, out.Equivalence = r.Reason, f.Effect, f.Population, f.Equivalence
+	out.PopulationWhy, out.Test = f.PopulationWhy, f.Test
 	out.P, out.AdjustedP, out.Method, out.Family, out.MDE = f.P, f.AdjustedP, f.Method, f.Family, f.MDE
 	out.Pairs, out.Coverage = r.Pairs, r.Coverage
 	if n := len(out.Cases.Broken); n > 0 {
@@ -509,7 +547,8 @@ func (a *analysis) otherMetrics() {
 		if f.Among != "" {
 			s.coverage = 1
 		}
-		f.Conclusion, f.Reason = f.conclude(a.o.Alpha, s)
+		f.conclude(a.o.Alpha, s)
+		f.MDE = Number(f.series.mde(a.o.Alpha / float64(max(1, f.Family.Size))))
 	}
 }
 
@@ -650,7 +689,7 @@ func (a *analysis) categoryEffect(runner int) (float64, bool) {
 		groups[p.Case.Category] = append(groups[p.Case.Category],
 			rate(c.CandPassed, c.CandMeasured)-rate(c.BasePassed, c.BaseMeasured))
 	}
-	if len(names) < 2 {
+	if len(names) < fewestClusters { // as clusters they could not decide
 		return 0, false
 	}
 	slices.Sort(names)

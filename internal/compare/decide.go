@@ -140,6 +140,7 @@ func (s *Deciding) decision(ended bool) *plumb.Decision {
 func (s *Deciding) estimate(d *plumb.Decision) {
 	var pairs []analyze.PairCounts
 	var rates []float64
+	var both []analyze.Count
 	for i := range s.cases {
 		n, base, cand := s.d.Counts(i)
 		if n > 0 {
@@ -147,6 +148,7 @@ func (s *Deciding) estimate(d *plumb.Decision) {
 				BaseMeasured: n, BasePassed: base, CandMeasured: n, CandPassed: cand,
 			})
 			rates = append(rates, float64(cand)/float64(n))
+			both = append(both, analyze.Count{Passed: base + cand, Measured: 2 * n})
 		}
 	}
 	d.Cases, d.Confidence = len(pairs), 1-s.q.Alpha
@@ -164,6 +166,16 @@ func (s *Deciding) estimate(d *plumb.Decision) {
 		return
 	}
 	d.Low, d.High = orNil(max(e.Lo, -1)), orNil(min(e.Hi, 1))
+	if s.q.Gate == "" { // the power of the e-process after so many pairs
+		design := analyze.RateDesign{
+			Mix: analyze.MixOf(both), Cases: []analyze.Repeats{{Base: 1, Cand: 1, Cases: d.Measured}}, Alpha: s.q.Alpha,
+			Sequential: true,
+		}
+		if seen, ok := design.Detectable(); ok {
+			d.Detectable = &seen
+		}
+		return
+	}
 	se := (e.Hi - e.Lo) / 2 / upper((1-d.Confidence)/2)
 	d.Detectable = orNil((upper(s.q.Alpha/2) + upper(0.2)) * se)
 }

@@ -289,6 +289,9 @@ func (a *analysis) gates() {
 			out.Value, out.Low, out.High, out.Unit = shown.Value, shown.Low, shown.High, shown.Unit
 			if !shown.OK() {
 				out.Why = fmt.Sprintf("too few values of %s", g.Metric)
+				if g.Metric == Broken {
+					out.Why = "no pair was measured on both sides"
+				}
 			}
 			out.Result = g.judge([2]float64{float64(wide.Low), float64(wide.High)},
 				[2]float64{float64(shown.Low), float64(shown.High)})
@@ -304,6 +307,9 @@ func (a *analysis) gateEffect(g *Gate, runner int, conf float64) Effect {
 	switch {
 	case g.Metric == Broken:
 		n := Number(a.broken(a.m.Runners[runner].Cand))
+		if a.passes[runner].len() == 0 && n == 0 { // no case could have broken
+			n = missing()
+		}
 		return Effect{Value: n, Low: n, High: n, Confidence: conf}
 	case !g.Relative:
 		return a.candidate(g.Metric, runner, conf)

@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -23,6 +24,11 @@ type series struct {
 	found   bool
 	// units identify the pairs and the runs, for seeds.
 	units []string
+	// p and method are the result of the test, once it was made.
+	p      float64
+	method string
+	tested bool
+	mix    *analyze.RateMix // of the cases of both sides; nil until it is needed
 }
 
 func (s *series) len() int { return max(len(s.counts), len(s.base)) }
@@ -80,6 +86,14 @@ func (s *series) clusterCount() int {
 // test returns the two-sided p-value of the hypothesis that no case changed, and the name of the
 // test; NaN if it cannot be computed.
 func (s *series) test() (p float64, method string) {
+	if !s.tested {
+		s.p, s.method = s.compute()
+		s.tested = true
+	}
+	return s.p, s.method
+}
+
+func (s *series) compute() (p float64, method string) {
 	if s.len() == 0 {
 		return math.NaN(), ""
 	}
@@ -115,8 +129,64 @@ func (s *series) test() (p float64, method string) {
 }
 
 // interval returns the effect on these cases with its interval. For a ratio it is on the scale of
-// logarithms.
+// logarithms. It excludes 0 only if the test rejects at its level, too, so that the figure has one
+// test, whose p-value is [series.pValue].
 func (s *series) interval(conf float64) analyze.Estimate {
+	e := s.estimate(conf)
+	if p, _ := s.test(); e.OK && p > (1-conf)*(1+rounding) {
+		e.Lo, e.Hi = min(e.Lo, 0), max(e.Hi, 0)
+	}
+	return e
+}
+
+// pValue returns the smallest level at which [series.interval] excludes 0, or the p-value of the test
+// if there is no interval.
+func (s *series) pValue() float64 {
+	p, _ := s.test()
+	excludes := func(alpha float64) bool {
+		e := s.estimate(1 - alpha)
+		return e.OK && (e.Lo > 0 || e.Hi < 0)
+	}
+	const usual = 0.05
+	if e := s.estimate(1 - usual); !e.OK || math.IsNaN(p) || excludes(p) {
+		return p
+	}
+	return leastLevel(p, 1, s.precise(), excludes)
+}
+
+// equivalence returns the smallest level, at most alpha, at which the figure is equivalent: the
+// interval at level 1 - 2 alpha lies within the margin.
+func (s *series) equivalence(alpha, margin float64) float64 {
+	return leastLevel(0, alpha, s.precise(), func(alpha float64) bool {
+		e := s.interval(1 - 2*alpha)
+		return e.OK && analyze.Equivalent(e.Lo, e.Hi, margin)
+	})
+}
+
+// precise is the relative error of a level that is searched for: larger where each step takes time.
+func (s *series) precise() float64 {
+	const many = 5_000
+	if s.len() > many {
+		return 1e-2
+	}
+	return 1e-8
+}
+
+// leastLevel returns the smallest level from low to high for which holds is true. It is true for all
+// larger ones.
+func leastLevel(low, high, precise float64, holds func(alpha float64) bool) float64 {
+	for high-low > precise*high && high > 1e-6 {
+		if middle := (low + high) / 2; holds(middle) {
+			high = middle
+		} else {
+			low = middle
+		}
+	}
+	return high
+}
+
+// estimate returns the effect with the interval that belongs to the kind of data.
+func (s *series) estimate(conf float64) analyze.Estimate {
 	switch {
 	case s.len() == 0:
 		return noEstimate()
@@ -132,15 +202,91 @@ func (s *series) interval(conf float64) analyze.Estimate {
 // caseLevel reports whether [series.interval] is already about other cases like these.
 func (s *series) caseLevel() bool {
 	_, single := s.shape()
-	return s.clusters != nil || s.counts == nil && single
+	return s.clusters != nil || single
 }
 
-// population returns the effect on other cases like these.
-func (s *series) population(conf float64) analyze.Estimate {
+// population returns the effect on other cases like these, or why it has no interval. The interval
+// is never narrower than that on these cases.
+func (s *series) population(conf float64) (e analyze.Estimate, why string) {
 	if s.len() == 0 {
-		return noEstimate()
+		return noEstimate(), "no pair was measured on both sides"
 	}
-	return analyze.CaseT(s.diffs(), s.clusters, conf)
+	e = s.interval(conf)
+	if !s.caseLevel() {
+		these := e
+		if e = analyze.CaseT(s.diffs(), s.clusters, conf); these.OK {
+			e.Lo, e.Hi = min(e.Lo, these.Lo), max(e.Hi, these.Hi)
+		}
+	}
+	switch {
+	case e.OK:
+		return e, ""
+	case s.len() == 1:
+		return e, "one case says nothing about others"
+	default:
+		return e, "all cases changed alike, so nothing says how much others differ"
+	}
+}
+
+// designs returns the comparison as a plan, for the power of its test, and that of the swapped sides;
+// ok is false for a figure other than a rate, and for clusters.
+func (s *series) designs(alpha float64) (d, swapped analyze.RateDesign, ok bool) {
+	if s.counts == nil || s.clusters != nil || s.len() == 0 {
+		return d, swapped, false
+	}
+	if s.mix == nil {
+		both := make([]analyze.Count, len(s.counts)) // as if nothing changed
+		for i, c := range s.counts {
+			both[i] = analyze.Count{Passed: c.BasePassed + c.CandPassed, Measured: c.BaseMeasured + c.CandMeasured}
+		}
+		s.mix = new(analyze.MixOf(both))
+	}
+	design := func(swap bool) analyze.RateDesign {
+		sizes := map[[2]int]int{} // of cases, by their repetitions
+		for _, c := range s.counts {
+			n := [2]int{c.BaseMeasured, c.CandMeasured}
+			if swap {
+				n[0], n[1] = n[1], n[0]
+			}
+			sizes[n]++
+		}
+		d := analyze.RateDesign{Mix: *s.mix, Alpha: alpha}
+		for _, n := range slices.SortedFunc(maps.Keys(sizes), func(a, b [2]int) int { return slices.Compare(a[:], b[:]) }) {
+			d.Cases = append(d.Cases, analyze.Repeats{Base: n[0], Cand: n[1], Cases: sizes[n]})
+		}
+		return d
+	}
+	return design(false), design(true), true
+}
+
+// mde returns the effect that a comparison like this one finds with probability [power] at level
+// alpha; NaN if none is known. For rates it comes from the power of the test that is made, the mean
+// for a loss of either side. Otherwise it comes from the quantiles of Student's t, of which the
+// second one is approximated.
+func (s *series) mde(alpha float64) float64 {
+	if d, swapped, ok := s.designs(alpha); ok {
+		seen, ok := d.Detectable()
+		other, found := seen, ok
+		if equal, _ := s.shape(); !equal {
+			other, found = swapped.Detectable()
+		}
+		if ok && found {
+			return (seen + other) / 2
+		}
+		return math.NaN()
+	}
+	e := s.estimate(1 - alpha)
+	if !e.OK || !(e.SE > 0) {
+		return math.NaN()
+	}
+	z, zPower := upper(alpha/2), upper(1-power)
+	half := (e.Hi - e.Lo) / 2
+	wider := (half/e.SE/z - 1) * (zPower*zPower + 1) / (z*z + 1) // of t over z
+	seen := half + zPower*(1+wider)*e.SE
+	if s.metric.Ratio() {
+		return math.Expm1(seen)
+	}
+	return seen
 }
 
 func noEstimate() analyze.Estimate {

@@ -78,6 +78,29 @@ type Effect struct {
 // OK reports whether the effect has an interval.
 func (e *Effect) OK() bool { return e.Value.OK() && e.Low.OK() && e.High.OK() }
 
+// TestOf is what a [Test] is about.
+type TestOf string
+
+// What a test is about: that there is a difference, or that any is within the margin. Without enough
+// data no test is made.
+const (
+	TestNone        TestOf = ""
+	TestDifference  TestOf = "difference"
+	TestEquivalence TestOf = "equivalence"
+)
+
+// Test is the test that a conclusion rests on. That of a difference demands both: that the test of
+// the figure rejects, and that its interval excludes no effect. P is adjusted within the family. The
+// interval has the level of that adjustment, so it excludes no effect if and only if P is at most
+// alpha; the interval of a test of equivalence lies within the margin.
+type Test struct {
+	Of         TestOf  `json:"of" redact:"-"`
+	Low        Number  `json:"low"`
+	High       Number  `json:"high"`
+	Confidence float64 `json:"confidence"`
+	P          Number  `json:"p"`
+}
+
 // Family names the tests among which a p-value is adjusted.
 type Family struct {
 	Name string `json:"name" redact:"-"`
@@ -111,7 +134,11 @@ type Figure struct {
 	Effect      Effect `json:"effect"`
 	Population  Effect `json:"population"`
 	Equivalence Effect `json:"equivalence"`
-	// P is two-sided, AdjustedP is P adjusted within Family.
+	// PopulationWhy says why Population has no interval.
+	PopulationWhy string `json:"populationWhy,omitempty" redact:"-"`
+	// Test is the one test that Conclusion rests on.
+	Test Test `json:"test"`
+	// P is two-sided and that of Method alone, AdjustedP is P adjusted within Family.
 	P         Number `json:"p"`
 	AdjustedP Number `json:"adjustedP"`
 	Method    string `json:"method" redact:"-"`
@@ -129,6 +156,11 @@ type Figure struct {
 	// Repeats are the mean numbers of values of a case on each side.
 	BaselineRepeats  Number `json:"baselineRepeats"`
 	CandidateRepeats Number `json:"candidateRepeats"`
+
+	// Until the comparison is complete: joint is the smallest level at which the interval of Effect,
+	// and so the test, excludes no effect.
+	series *series
+	joint  Number
 }
 
 // Subject describes one side.
@@ -357,21 +389,24 @@ type Comparison struct {
 	Candidate Subject `json:"candidate"`
 	// Deciding is the index in Runners of the runner that Effect to Sensitivity are about: the one
 	// with the conclusion of the whole, and among several the one with the smallest p.
-	Deciding    int          `json:"deciding"`
-	Effect      Effect       `json:"effect"`
-	Population  Effect       `json:"population"`
-	Equivalence Effect       `json:"equivalence"`
-	P           Number       `json:"p"`
-	AdjustedP   Number       `json:"adjustedP"`
-	Method      string       `json:"method" redact:"-"`
-	Family      Family       `json:"family"`
-	Alpha       float64      `json:"alpha"`
-	Margin      float64      `json:"margin"`
-	MDE         Number       `json:"mde"`
-	Pairs       Pairs        `json:"pairs"`
-	Coverage    Number       `json:"coverage"`
-	MinCoverage float64      `json:"minCoverage"`
-	Sensitivity *Sensitivity `json:"sensitivity"`
+	Deciding   int    `json:"deciding"`
+	Effect     Effect `json:"effect"`
+	Population Effect `json:"population"`
+	// PopulationWhy says why Population has no interval, and Test is the test of the deciding runner.
+	PopulationWhy string       `json:"populationWhy,omitempty" redact:"-"`
+	Test          Test         `json:"test"`
+	Equivalence   Effect       `json:"equivalence"`
+	P             Number       `json:"p"`
+	AdjustedP     Number       `json:"adjustedP"`
+	Method        string       `json:"method" redact:"-"`
+	Family        Family       `json:"family"`
+	Alpha         float64      `json:"alpha"`
+	Margin        float64      `json:"margin"`
+	MDE           Number       `json:"mde"`
+	Pairs         Pairs        `json:"pairs"`
+	Coverage      Number       `json:"coverage"`
+	MinCoverage   float64      `json:"minCoverage"`
+	Sensitivity   *Sensitivity `json:"sensitivity"`
 	// Varied are the declared differences. VariedAny means that the user allowed any.
 	Varied      []Difference   `json:"varied"`
 	VariedKinds []Kind         `json:"variedKinds" redact:"-"`
@@ -411,6 +446,9 @@ func (c *Comparison) exitCode() int {
 		}
 	}
 	code := exitGood
+	if len(c.Runners) == 0 { // nothing was measured
+		code = exitUndecided
+	}
 	for i := range c.Gates {
 		switch c.Gates[i].Result {
 		case Violated:

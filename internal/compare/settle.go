@@ -17,10 +17,9 @@ const mostRepeats = 100
 const equivalencePower = 0.9
 
 // settle says what would make the comparison decisive, and what --confirm would cost; nil if there
-// is nothing to say. With V the variance of the effect for one
-// repetition of each case on each side, an effect d is seen with probability power after
-// (z_{1-alpha/2} + z_power)^2 V / d^2 repetitions. That there is no effect beyond a margin is seen
-// after (z_{1-alpha} + z_.9)^2 V / (margin - |d|)^2.
+// is nothing to say. How many repetitions see an effect follows from the power of the test. With V
+// the variance of the effect for one repetition of each case on each side, that there is no effect
+// beyond a margin is seen after (z_{1-alpha} + z_.9)^2 V / (margin - |d|)^2.
 func (a *analysis) settle() *Settle {
 	s := &Settle{Confirm: a.confirmPlan()}
 	if a.out.Conclusion != NotDecisive {
@@ -52,12 +51,19 @@ func (a *analysis) settle() *Settle {
 	alpha := a.o.Alpha
 	n := 2 / (1/float64(f.BaselineRepeats) + 1/float64(f.CandidateRepeats))
 	single := f.BaselineRepeats == 1 && f.CandidateRepeats == 1
-	se := float64(f.Effect.High-f.Effect.Low) / 2 / upper(alpha/2)
+	passes := a.passes[a.out.Deciding]
+	e := passes.estimate(1 - alpha)
+	se := (e.Hi - e.Lo) / 2 / upper(alpha/2)
 	variance := se * se * n
 	effect := math.Abs(float64(f.Effect.Value))
 	if effect > 0 {
-		z := upper(alpha/2) + upper(1-power)
-		s.IfReal = a.plan(z*z*variance/(effect*effect), single, effect, f, variance)
+		level := alpha / float64(max(1, f.Family.Size))
+		z := upper(level/2) + upper(1-power)
+		repeats := z * z * variance / (effect * effect)
+		if d, _, ok := passes.designs(level); ok {
+			repeats = float64(d.RepeatsFor(effect))
+		}
+		s.IfReal = a.plan(repeats, single, effect, f, variance)
 	}
 	if room := f.Margin - effect; room > 0 {
 		z := upper(alpha) + upper(1-equivalencePower)
@@ -71,9 +77,16 @@ func (a *analysis) settle() *Settle {
 func (a *analysis) plan(repeats float64, single bool, size float64, f *Figure, variance float64) *Plan {
 	p := &Plan{AtMost: single, CostUSD: missing(), DurationMs: missing()}
 	if repeats > mostRepeats {
+		level := a.o.Alpha / float64(max(1, f.Family.Size))
+		if d, _, ok := f.series.designs(level); ok {
+			d.Cases = []analyze.Repeats{{Base: 1, Cand: 1, Cases: 1}}
+			if cases := d.CasesFor(size); cases < math.MaxInt32 {
+				p.Cases = cases
+			}
+			return p
+		}
 		one := analyze.PairedDesign{Between: variance * float64(f.Pairs), RepeatsBase: 1, RepeatsCand: 1}
-		cases := analyze.PairedSampleSize(one, size, a.o.Alpha, power)
-		if cases < math.MaxInt32 {
+		if cases := analyze.PairedSampleSize(one, size, level, power); cases < math.MaxInt32 {
 			p.Cases = int(math.Ceil(cases))
 		}
 		return p

@@ -23,9 +23,11 @@ func (s *Setting) Keys() []string {
 	return append([]string{s.Key}, s.OtherKeys...)
 }
 
-// Check checks the value of the flag of a setting.
-func (s *Setting) Check() error {
+// Check checks the value of the flag. A 0 that is given is a value and not "not given": where it has
+// no meaning, it is an error. With resumed, the flag changes a run that exists.
+func (s *Setting) Check(resumed bool) error {
 	var value float64
+	fraction := false
 	switch v := s.At.(type) {
 	case *string:
 		if len(s.Values) > 0 && !slices.Contains(s.Values, *v) {
@@ -37,20 +39,23 @@ func (s *Setting) Check() error {
 	case *int64:
 		value = float64(*v)
 	case *float64:
-		value = *v
+		value, fraction = *v, true
 	case *run.Milliseconds:
-		value = float64(*v)
+		value, fraction = float64(*v), true
 	}
-	least := s.Min
-	if s.NoLimit {
-		least = 0
-	}
+	_, time := s.At.(*run.Milliseconds)
 	switch {
 	case math.IsNaN(value) || math.IsInf(value, 0):
 		return fmt.Errorf("--%s must be a finite number", s.Flag)
-	case value < float64(least):
-		return fmt.Errorf("--%s must be at least %d", s.Flag, least)
-	case s.Odd && value > 0 && math.Mod(value, 2) == 0:
+	case resumed && s.NoLimit && value == 0:
+		return nil
+	case time && value <= 0:
+		return fmt.Errorf("--%s must be at least 1ms", s.Flag)
+	case fraction && value <= 0:
+		return fmt.Errorf("--%s must be greater than 0", s.Flag)
+	case value < float64(s.Min):
+		return fmt.Errorf("--%s must be at least %d", s.Flag, s.Min)
+	case s.Odd && math.Mod(value, 2) == 0:
 		return plumb.WithHint(fmt.Errorf("--%s %v can end in a tie", s.Flag, value), "use an odd number")
 	}
 	return nil

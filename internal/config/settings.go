@@ -82,7 +82,8 @@ type Setting struct {
 	Format Format
 	// Values are the only allowed values. Known are suggested to the shell, beside others.
 	Values, Known []string
-	// Min is the smallest allowed number. With NoLimit the flag can also be 0, which has no effect.
+	// Min is the smallest allowed whole number. Fractions and durations must be above 0. With NoLimit, 0
+	// takes the limit of a resumed run away.
 	Min     int
 	NoLimit bool
 	// Odd demands an odd number.
@@ -175,7 +176,7 @@ func (s *Settings) Groups() []Group {
 				Help:  "run only cases of these difficulties",
 			},
 			{
-				Key: "limit", Flag: "limit", At: &s.Filter.Limit, Min: 1, NoLimit: true,
+				Key: "limit", Flag: "limit", At: &s.Filter.Limit, Min: 1,
 				Help: "run only the first `n` of the selected cases",
 			},
 		}},
@@ -225,7 +226,7 @@ func (s *Settings) Groups() []Group {
 		}},
 		{"Limits of the run", []Setting{
 			{
-				Key: "maxFailures", Flag: "max-failures", At: &s.MaxFailures, Min: 1, NoLimit: true,
+				Key: "maxFailures", Flag: "max-failures", At: &s.MaxFailures, Min: 1,
 				Help: "stop after `n` failed or unmeasured cases",
 			},
 			{
@@ -239,7 +240,7 @@ func (s *Settings) Groups() []Group {
 				Resume: "budget in `tokens` for the whole run" + resumed,
 			},
 			{
-				Key: "maxDurationMs", Flag: "max-duration", At: &s.MaxDurationMs,
+				Key: "maxDurationMs", Flag: "max-duration", At: &s.MaxDurationMs, NoLimit: true,
 				Help:   "start no session after this time",
 				Resume: "time for the whole run" + resumed,
 			},
@@ -295,12 +296,12 @@ func (s *Settings) Groups() []Group {
 				Score: "`model` or runner id that answers llm_judge (default: as in the run)",
 			},
 			{
-				Key: "judgeVotes", Flag: "judge-votes", At: &s.JudgeVotes, Min: 1, NoLimit: true, Odd: true,
+				Key: "judgeVotes", Flag: "judge-votes", At: &s.JudgeVotes, Min: 1, Odd: true,
 				Help:  "answers per question to the judge, an odd number; the majority counts (default 1)",
 				Score: "answers per question to the judge, an odd number",
 			},
 			{
-				Key: "minKappa", Flag: "min-kappa", At: &s.MinKappa, NoLimit: true,
+				Key: "minKappa", Flag: "min-kappa", At: &s.MinKappa,
 				Help:  "warn if Cohen's kappa of the judge with its gold labels is lower; see plumb judge calibrate",
 				Doc:   "warn if Cohen's kappa of the judge with its gold labels is lower; 0.6 by default",
 				Score: "warn if Cohen's kappa of the judge with its gold labels is lower",
@@ -342,7 +343,7 @@ func (s *Settings) Groups() []Group {
 				Doc:  "sampling seed; 42 by default; null sends none; for runners that do not set it",
 			},
 			{
-				Key: "maxOutputTokens", Flag: "max-output-tokens", At: &s.MaxOutputTokens, Min: 1, NoLimit: true,
+				Key: "maxOutputTokens", Flag: "max-output-tokens", At: &s.MaxOutputTokens, Min: 1,
 				Help: "limit on the tokens of an answer, including reasoning",
 				Doc:  "limit on the tokens of an answer, including reasoning; for runners that do not set it",
 			},
@@ -381,7 +382,7 @@ func (s *Settings) Groups() []Group {
 				Help: "also keep the workspaces of sessions that passed",
 			},
 			{
-				Key: "maxSteps", Flag: "max-steps", At: &s.MaxSteps, Min: 1, NoLimit: true,
+				Key: "maxSteps", Flag: "max-steps", At: &s.MaxSteps, Min: 1,
 				Help: "stop an agent that takes more steps",
 			},
 			{

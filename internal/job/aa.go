@@ -172,8 +172,7 @@ func (r *AARunner) noise(n analyze.Noise) {
 	for _, repeats := range []int{1, 3, 5, 10} {
 		d := AADetectable{Repeats: repeats}
 		if n.Cases > 0 {
-			design := analyze.RepeatedDesign{Cases: r.Cases, Repeats: repeats, Within: n.Within}
-			if seen, ok := design.DetectableRate(); ok {
+			if seen, ok := analyze.SameRepeats(n.Mix, r.Cases, repeats).Detectable(); ok {
 				d.PassRate = &seen
 			}
 		}

@@ -3,7 +3,9 @@ package job
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -137,18 +139,30 @@ func (j *Job) allocate(h *history) *Allocation {
 	if copies, _ := j.copies(); !ok || v.Steady || len(copies) > 0 {
 		return nil
 	}
-	variances, mean := make([]float64, len(j.Suite.Cases)), 0.0
+	variances := make([]float64, len(j.Suite.Cases))
 	for i := range j.Suite.Cases {
 		variances[i] = v.Variance
 		if w, known := h.rates[j.Suite.Cases[i].Hash]; known {
 			variances[i] = (w.mean*w.weight + v.Variance) / (w.weight + 1)
 		}
-		mean += variances[i] / float64(len(variances))
 	}
 	a := &Allocation{Sessions: allocated * len(variances), Cases: []CaseRepeats{}}
-	repeats, detectable := analyze.Allocate(variances, a.Sessions)
-	a.Detectable = detectable
-	a.Even = analyze.RepeatedDesign{Cases: len(variances), Repeats: allocated, Within: mean}.Detectable()
+	repeats, mix := analyze.Allocate(variances, a.Sessions), h.mix()
+	counts := map[int][]analyze.Count{} // by repetitions; a case without history is like all of them
+	plan := analyze.RateDesign{Mix: mix, Alpha: analyze.Level}
+	for i, n := range repeats {
+		counts[n] = append(counts[n], h.counts[j.Suite.Cases[i].Hash])
+	}
+	for _, n := range slices.Sorted(maps.Keys(counts)) {
+		plan.Cases = append(plan.Cases, analyze.Repeats{Base: n, Cand: n, Cases: len(counts[n]), Mix: mix.Of(counts[n])})
+	}
+	var found bool
+	if a.Detectable, found = plan.Detectable(); !found {
+		return nil
+	}
+	if a.Even, found = analyze.SameRepeats(mix, len(variances), allocated).Detectable(); !found {
+		return nil
+	}
 	for i, n := range repeats {
 		if n > 1 {
 			a.Cases = append(a.Cases, CaseRepeats{j.Suite.Cases[i].ID, n})
@@ -176,6 +190,8 @@ type Variation struct {
 	// RepeatsNeeded is the number of repetitions with which the cases of the suite show the
 	// difference.
 	RepeatsNeeded int `json:"repeatsNeeded"`
+	// mix is the distribution of the pass rates of the cases.
+	mix analyze.RateMix
 }
 
 // DetectRow is a number of repetitions, with its cost on one side of a comparison.
@@ -219,15 +235,16 @@ func (j *Job) Detect(d Difference) (DetectPlan, error) {
 			}
 			r.Variations = []Variation{{Variance: sd * sd, Runs: h.runs, Cases: len(h.tokens)}}
 		} else if v, ok := h.variance(); ok {
+			v.mix = h.mix()
 			r.Variations, r.Allocation = []Variation{v}, j.allocate(h)
 		} else {
 			for _, v := range assumedVariances() {
-				r.Variations = append(r.Variations, Variation{Variance: v, Assumed: true})
+				r.Variations = append(r.Variations, Variation{Variance: v, Assumed: true, mix: analyze.AssumedMix(v)})
 			}
 		}
 		for k := range r.Variations {
 			v := &r.Variations[k]
-			v.RepeatsNeeded = repeatsNeeded(d, distinct, v.Variance)
+			v.RepeatsNeeded = v.repeatsNeeded(d, distinct)
 		}
 		use, lanes := h.session(&estimate.Runners[i]), max(1, estimate.Parallel)
 		for _, repeats := range []int{1, 2, 3, 5, 10} {
@@ -242,15 +259,11 @@ func (j *Job) Detect(d Difference) (DetectPlan, error) {
 }
 
 // repeatsNeeded returns the repetitions on each side with which the cases show d.
-func repeatsNeeded(d Difference, cases int, variance float64) int {
-	design := analyze.RepeatedDesign{Cases: cases, Repeats: 1, Within: variance}
+func (v *Variation) repeatsNeeded(d Difference, cases int) int {
 	if d.Metric == MetricTokens {
-		return design.RepeatsFor(math.Log1p(d.Value))
+		return analyze.RepeatedDesign{Cases: cases, Within: v.Variance}.RepeatsFor(math.Log1p(d.Value))
 	}
-	if seen, ok := design.DetectableRate(); ok && seen <= d.Value {
-		return 1
-	}
-	return max(2, design.RepeatsFor(d.Value)) // the exact test of one repetition needs more
+	return analyze.SameRepeats(v.mix, cases, 1).RepeatsFor(d.Value)
 }
 
 // sessionUse is the mean usage of one session.
@@ -282,19 +295,21 @@ func (u sessionUse) row(d Difference, variations []Variation, cases, distinct, r
 	if u.priced {
 		row.CostUSD = new(u.costUSD * float64(sessions))
 	}
-	for _, v := range variations {
-		design := analyze.RepeatedDesign{Cases: distinct, Repeats: repeats, Within: v.Variance}
+	for i := range variations {
+		v := &variations[i]
 		if d.Metric == MetricTokens {
-			row.Detectable = append(row.Detectable, new(math.Expm1(design.Detectable())))
+			design := analyze.RepeatedDesign{Cases: distinct, Repeats: repeats, Within: v.Variance}
+			row.Detectable = append(row.Detectable, known(math.Expm1(design.Detectable())))
 			row.CasesNeeded = append(row.CasesNeeded, design.CasesFor(math.Log1p(d.Value)))
 			continue
 		}
+		design := analyze.SameRepeats(v.mix, distinct, repeats)
 		var seen *float64
-		if difference, ok := design.DetectableRate(); ok {
+		if difference, ok := design.Detectable(); ok {
 			seen = &difference
 		}
 		row.Detectable = append(row.Detectable, seen)
-		row.CasesNeeded = append(row.CasesNeeded, design.RateCasesFor(d.Value))
+		row.CasesNeeded = append(row.CasesNeeded, design.CasesFor(d.Value))
 	}
 	return row
 }

@@ -1,6 +1,7 @@
 package job
 
 import (
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -18,6 +19,8 @@ type history struct {
 	// rates has the variances of the cases, by case hash; of a case that several runs repeated, the
 	// mean weighted by the degrees of freedom.
 	rates map[string]weighted
+	// counts has the repetitions of these cases, of all runs.
+	counts map[string]analyze.Count
 	// tokens has the logarithms of the tokens of each session, one list for a case of a run.
 	tokens [][]float64
 	// The means of a session; 0 sessions if no run measured them.
@@ -52,6 +55,9 @@ func (h *history) variance() (v Variation, ok bool) {
 	return v, true
 }
 
+// mix returns the distribution of the pass rates of the cases that earlier runs repeated.
+func (h *history) mix() analyze.RateMix { return analyze.MixOf(slices.Collect(maps.Values(h.counts))) }
+
 // histories reads the earlier runs of the suite of the job, and returns for each runner what those
 // with the same configuration measured on the selected cases, with at least two repetitions.
 // Repetitions that were played back, or that stopped at a failure, say nothing about the variation.
@@ -63,7 +69,7 @@ func (j *Job) histories() []*history {
 	}
 	all := make([]*history, len(j.runners))
 	for i := range all {
-		all[i] = &history{rates: map[string]weighted{}, priced: true}
+		all[i] = &history{rates: map[string]weighted{}, counts: map[string]analyze.Count{}, priced: true}
 	}
 	ids, err := run.List(p.Runs())
 	if err != nil {
@@ -118,6 +124,7 @@ func (h *history) add(state *plumb.Run, samples *analyze.Samples, of plumb.Runne
 			w := h.rates[info.Hash]
 			w.add(f/2, float64(count.Measured-1))
 			h.rates[info.Hash], used = w, true
+			h.counts[info.Hash] = h.counts[info.Hash].Plus(count)
 		}
 		if logs := analyze.LogTokens(samples.Of(x)); len(logs) > 1 {
 			h.tokens, used = append(h.tokens, logs), true

@@ -134,6 +134,14 @@ func pWords(p compare.Number) string {
 	return analyze.PWords(float64(p))
 }
 
+// populationWords says what the comparison tells about other cases.
+func populationWords(f *compare.Figure) string {
+	if !f.Population.OK() {
+		return "over other cases like these: no interval, because " + f.PopulationWhy
+	}
+	return "over other cases like these: " + betweenWords(&f.Population, repetitions(f)) + " pp"
+}
+
 // chanceWords renders a p-value as a frequency: "chance alone does this in 1 of 130 such
 // comparisons".
 func chanceWords(p compare.Number) string {
@@ -183,17 +191,20 @@ func figureWords(f *compare.Figure, conclusion compare.Conclusion) string {
 	changed := changedWords(f.Lost, f.Won, f.Pairs, conclusion)
 	if conclusion == compare.Equivalent {
 		negligible := ""
-		if float64(f.AdjustedP) <= 1-f.Effect.Confidence+1e-12 {
+		if f.Effect.Low > 0 || f.Effect.High < 0 {
 			negligible = ", a real but negligible difference"
 		}
 		return fmt.Sprintf("within %s%s (%s, %s; %s)", marginWords(f.Metric, f.Margin), negligible,
 			effectWords(&f.Effect, n), betweenWords(&f.Equivalence, n), changed)
 	}
-	p := pWords(f.AdjustedP)
+	if f.Test.Of == compare.TestNone { // too little was measured for a test
+		return fmt.Sprintf("%s pass rate, %s (%s)", effectWords(&f.Effect, n), betweenWords(&f.Effect, n), changed)
+	}
+	effect, p := testEffect(f), pWords(f.Test.P)
 	if f.Family.Size > 1 {
 		p += fmt.Sprintf(", %s over %d runners", f.Family.Method, f.Family.Size)
 	}
-	return fmt.Sprintf("%s pass rate, %s (%s; %s)", effectWords(&f.Effect, n), betweenWords(&f.Effect, n), changed, p)
+	return fmt.Sprintf("%s pass rate, %s (%s; %s)", effectWords(&effect, n), betweenWords(&effect, n), changed, p)
 }
 
 // nameWords names a case, with its runner if there are several.
@@ -477,11 +488,11 @@ func gateEffect(c *compare.Comparison, g *compare.GateOutcome) (e compare.Effect
 
 // gateWords describes the figure of a gate: "-10.0 pp, 95 % between -16.9 and -2.8".
 func gateWords(c *compare.Comparison, g *compare.GateOutcome) string {
-	if g.Metric == compare.Broken {
-		return plural(int(g.Value), "broken case")
-	}
 	if g.Why != "" {
 		return oneLine(g.Why)
+	}
+	if g.Metric == compare.Broken {
+		return plural(int(g.Value), "broken case")
 	}
 	e, n := gateEffect(c, g)
 	switch {

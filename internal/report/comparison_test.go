@@ -100,9 +100,9 @@ func TestComparisonWords(t *testing.T) {
 		}},
 		{once(9, 4, 100), compare.DefaultOptions(), []string{
 			"not decisive: -5.0 pp pass rate, 95 % between -12.3 and +2.5 (9 lost, 4 won, of 100; p = 0.27)\n" +
-				"  this comparison could have seen 11 pp\n" +
-				"  if -5.0 pp is real, at most 5 repeats of each case would show it: 800 more sessions, about $0.80\n" +
-				"    plumb resume A --repeat 5 && plumb resume B --repeat 5\n",
+				"  this comparison could have seen 15 pp\n" +
+				"  if -5.0 pp is real, at most 6 repeats of each case would show it: 1,000 more sessions, about $1.00\n" +
+				"    plumb resume A --repeat 6 && plumb resume B --repeat 6\n",
 		}},
 		{history, confirmed, []string{
 			"worse: 1 case broke: refund-10, 20/20 → 0/3, then 0/5 again (p < 0.0001); the suite as a whole: ",

@@ -93,8 +93,9 @@ func comparisonFrontOf(c *compare.Comparison) *comparisonFront {
 		if words := errorWords(&r.Errors); words != "" {
 			f.Warnings = append(slices.Clip(f.Warnings), "errors on "+r.Candidate+": "+words)
 		}
-		f.Method = append(f.Method, r.Candidate+": "+methodWords(r))
+		f.Method = append(f.Method, r.Candidate+": "+methodWords(r)+"; "+populationWords(&r.Figure))
 	}
+	f.Method = append(f.Method, testNotes(c)...)
 	for i := range c.Gates {
 		g := &c.Gates[i]
 		f.Gates = append(f.Gates, []string{g.Text, g.Runner, string(g.Result), gateWords(c, g)})

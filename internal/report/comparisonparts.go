@@ -36,13 +36,40 @@ func unknownNames(c *compare.Comparison) []string {
 // metricHead is the head of the table of metrics.
 func metricHead() []string { return []string{"", "baseline", "candidate", "effect", "p", ""} }
 
-// metricCells renders one row of the table of metrics. The last cell is the conclusion.
+// testEffect returns the effect of a figure with the interval of its test.
+func testEffect(f *compare.Figure) compare.Effect {
+	e := f.Effect
+	e.Low, e.High, e.Confidence = f.Test.Low, f.Test.High, f.Test.Confidence
+	return e
+}
+
+// testNotes says what the intervals and the p-values of the table of metrics are.
+func testNotes(c *compare.Comparison) (notes []string) {
+	size, equivalent := 0, false
+	for i := range c.Metrics {
+		f := &c.Metrics[i]
+		if f.Metric != compare.PassRate {
+			size = f.Family.Size
+		}
+		equivalent = equivalent || f.Test.Of == compare.TestEquivalence
+	}
+	if size > 1 {
+		notes = append(notes, fmt.Sprintf("intervals and p of all but the pass rate: Holm over %d tests", size))
+	}
+	if equivalent {
+		notes = append(notes, "equivalent: the interval and p of the test that the effect is within the margin")
+	}
+	return notes
+}
+
+// metricCells renders one row of the table of metrics: the effect with the interval and the p-value
+// of the one test that is made. The last cell is the conclusion.
 func metricCells(f *compare.Figure) []string {
 	name := strings.ReplaceAll(string(f.Metric), "_", " ")
 	if f.Among != "" {
 		name = "passed " + name
 	}
-	relation, p := pNumber(f.AdjustedP)
+	relation, p := pNumber(f.Test.P)
 	if relation == "=" {
 		relation = ""
 	}
@@ -53,8 +80,9 @@ func metricCells(f *compare.Figure) []string {
 	case !f.Effect.OK():
 		word = "no interval"
 	}
+	effect := testEffect(f)
 	return []string{
-		name, levelOf(f, &f.Baseline), levelOf(f, &f.Candidate), intervalWords(&f.Effect, repetitions(f)),
+		name, levelOf(f, &f.Baseline), levelOf(f, &f.Candidate), intervalWords(&effect, repetitions(f)),
 		relation + p, word,
 	}
 }

@@ -177,6 +177,9 @@ func (m *page) comparisonMetrics(c *compare.Comparison, r *compare.RunnerResult)
 			text += cells(setCell(row[0]), row[1:]...)
 		}
 	}
+	if notes := testNotes(c); len(notes) > 0 {
+		text += "\n" + strings.Join(notes, "; ") + "\n"
+	}
 	m.part(text + "\n")
 }
 
@@ -235,7 +238,7 @@ func (m *page) comparisonRest(c *compare.Comparison) {
 	}
 	m.part("\n")
 	for i := range c.Runners {
-		m.add("<sub>%s</sub>\n", code(methodWords(&c.Runners[i])))
+		m.add("<sub>%s</sub>\n", code(methodWords(&c.Runners[i])+"; "+populationWords(&c.Runners[i].Figure)))
 	}
 }
 

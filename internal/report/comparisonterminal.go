@@ -209,8 +209,8 @@ func (w *comparisonText) metrics() {
 		const pColumn = 4
 		w.table(rows, pColumn)
 	}
-	if size := w.familySize(); size > 1 {
-		w.line(4, fmt.Sprintf("  p of all but the pass rate: Holm over %d tests", size))
+	for _, note := range testNotes(w.c) {
+		w.line(4, "  "+note)
 	}
 }
 
@@ -227,16 +227,6 @@ func (w *comparisonText) subject(s *compare.Subject) string {
 		text += ", " + s.StartedAt.Format("2006-01-02 15:04")
 	}
 	return w.clean(text)
-}
-
-// familySize returns the number of tests of the metrics other than the pass rate.
-func (w *comparisonText) familySize() int {
-	for i := range w.c.Metrics {
-		if w.c.Metrics[i].Metric != compare.PassRate {
-			return w.c.Metrics[i].Family.Size
-		}
-	}
-	return 0
 }
 
 // metric renders one row of the table of metrics.
@@ -419,12 +409,10 @@ func (w *comparisonText) dim(text string) { w.line(2, w.theme.dim("  "+w.clean(t
 // notes writes the details of one pair of runners.
 func (w *comparisonText) notes(r *compare.RunnerResult) {
 	f := &r.Figure
-	if words := chanceWords(f.P); words != "" {
+	if words := chanceWords(f.Test.P); words != "" && f.Test.Of == compare.TestDifference {
 		w.dim(words)
 	}
-	if f.Population.OK() {
-		w.dim("over other cases like these: " + betweenWords(&f.Population, repetitions(f)) + " pp")
-	}
+	w.dim(populationWords(f))
 	if n := r.Pairs.SameAnswer; n > 0 {
 		w.dim(plural(n, "pair") + ": the same answer on both sides, from the cache or a replay, so not in the test")
 	}

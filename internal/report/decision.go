@@ -151,9 +151,13 @@ func suspectCases(d *plumb.Decision) *compare.Comparison {
 // the ratio of the detectable difference to the real one.
 func settleLines(o *Options, run *plumb.Run) []string {
 	d := run.Decision
-	if d.Detectable == nil || d.Value == nil {
+	if d.Value == nil || d.Low == nil || d.High == nil {
 		return nil
 	}
+	// What a fixed number of pairs sees says how many show that there is no difference.
+	quantile := func(conf float64) float64 { return math.Sqrt2 * math.Erfinv(conf) }
+	const twicePower = 0.6 // of a power of 0.8
+	fixed := (*d.High - *d.Low) / 2 / quantile(d.Confidence) * (quantile(1-d.Alpha) + quantile(twicePower))
 	distance := math.Abs(*d.Value)
 	size := compare.Effect{Value: compare.Number(*d.Value), Unit: compare.UnitRate}
 	condition := "if " + effectWords(&size, d.Measured) + " is real"
@@ -165,24 +169,29 @@ func settleLines(o *Options, run *plumb.Run) []string {
 		distance = math.Abs(*d.Value - g.Bound)
 		condition = "if the distance to the gate is real, " + decimal(100*distance, precision(d.Measured)) + " pp"
 	}
-	lines := []string{fmt.Sprintf("  these %s could have seen %s pp", strings.Fields(drawsWords(d, 2))[1],
-		decimal(100**d.Detectable, precision(d.Measured)))}
+	var lines []string
+	seen := fixed
+	if d.Detectable != nil {
+		seen = *d.Detectable
+		lines = append(lines, fmt.Sprintf("  these %s could have seen %s pp", strings.Fields(drawsWords(d, 2))[1],
+			decimal(100*seen, precision(d.Measured))))
+	}
 	add := func(a advice) {
 		lines = append(lines, "  "+a.Text)
 		if a.Command != "" {
 			lines = append(lines, "    "+a.Command)
 		}
 	}
-	plan := func(difference float64) *compare.Plan {
-		return morePairs(o, run, float64(d.Measured)**d.Detectable**d.Detectable/(difference*difference))
+	plan := func(seen, difference float64) *compare.Plan {
+		return morePairs(o, run, float64(d.Measured)*seen*seen/(difference*difference))
 	}
 	const least = 1e-3 // of a difference, for which a number of pairs says something
 	if distance >= least {
-		add(planAdvice(plan(distance), condition,
+		add(planAdvice(plan(seen, distance), condition,
 			"to see an effect of "+decimal(100*distance, precision(d.Measured))+" pp"))
 	}
 	if room := d.Margin - math.Abs(*d.Value); room >= least && d.Gate == "" {
-		add(planAdvice(plan(room), "if there is no difference", "for a margin of "+decimal(100*d.Margin, 2)+" pp"))
+		add(planAdvice(plan(fixed, room), "if there is no difference", "for a margin of "+decimal(100*d.Margin, 2)+" pp"))
 	}
 	return lines
 }

@@ -92,8 +92,10 @@ func percent(share float64) string {
 func rateCells(r analyze.Rate, dash string) []string {
 	rate, interval := "n/a", "n/a"
 	if value, ok := r.Value(); ok {
-		lo, hi := r.Interval()
-		rate, interval = percent(value), shares(lo, hi, dash)
+		rate, interval = percent(value), dash
+		if lo, hi, ok := r.Interval(); ok {
+			interval = shares(lo, hi, dash)
+		}
 	}
 	return []string{
 		count(r.Passed) + "/" + count(r.Measured()), rate, interval, count(r.Measured()) + "/" + count(r.Planned),
@@ -104,6 +106,15 @@ func rateCells(r analyze.Rate, dash string) []string {
 // narrower than the computed one.
 func shares(lo, hi float64, dash string) string {
 	return fmt.Sprintf("%.0f%s%.0f %%", math.Floor(lo*100), dash, math.Ceil(hi*100))
+}
+
+// sampleWords describes the pass rate of repetitions: "rate 78 % (234/300 samples, 95 % 72–83 %)".
+func sampleWords(x *analyze.Repetitions, dash string) string {
+	rate, interval := percent(float64(x.Passed)/float64(x.Measured)), ""
+	if x.Rate.OK {
+		rate, interval = percent(x.Rate.Value), ", 95 % "+shares(x.Rate.Lo, x.Rate.Hi, dash)
+	}
+	return fmt.Sprintf("rate %s (%s/%s samples%s)", rate, count(x.Passed), count(x.Measured), interval)
 }
 
 // timesWords describes how long the cases took, or returns "" when none was measured.
@@ -119,12 +130,15 @@ func timesWords(run *plumb.Run, dash string) string {
 	return fmt.Sprintf("a case %s, %s p90, %s max", median, duration(t.P90), duration(t.Max))
 }
 
-// verdictWords summarizes a run in one line.
-func verdictWords(r analyze.Rate) string {
+// verdictWords summarizes a run in one line. With repetitions, the rate is that of the samples.
+func verdictWords(run *plumb.Run, r analyze.Rate, dash string) string {
 	if r.Planned == 0 {
 		return "nothing to run: no case was selected"
 	}
 	parts := []string{fmt.Sprintf("%s/%s pass", count(r.Passed), count(r.Planned))}
+	if x := r.Repetitions(run); x.Repeated && x.Stopped == 0 && x.Measured > 0 {
+		parts[0] = sampleWords(&x, dash) + fmt.Sprintf(", %s/%s cases always pass", count(r.Passed), count(r.Planned))
+	}
 	if r.UnexpectedPassed > 0 {
 		parts[0] += fmt.Sprintf(" (%s unexpectedly)", count(r.UnexpectedPassed))
 	}

@@ -75,6 +75,8 @@ func gateValue(o *analyze.GateOutcome, dash string) string {
 		return percent(o.Counts.Coverage()) + " (" + cells[3] + " measured)"
 	case o.Value == nil:
 		return "no result (" + cells[3] + " measured)"
+	case o.Samples != nil && o.Repetitions.Measured > 0:
+		return sampleWords(&o.Repetitions, dash) + fmt.Sprintf(", %s cases always pass", cells[0])
 	default:
 		return fmt.Sprintf("%s (%s), %s", cells[1], cells[0], cells[2])
 	}

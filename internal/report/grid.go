@@ -241,15 +241,15 @@ func (s *summary) grid(g *grid) {
 
 // headlines returns the result of each column in one line each, or of the whole run if it has one
 // column. A sum over different models or prompts would be a number about nothing.
-func headlines(run *plumb.Run, g *grid) []headline {
+func headlines(run *plumb.Run, g *grid, dash string) []headline {
 	if g == nil {
 		r := analyze.Rates(run).Overall
-		return []headline{{verdictWords(r), r}}
+		return []headline{{verdictWords(run, r, dash), r}}
 	}
 	var all []headline
 	for i := range g.columns {
 		if r := g.columns[i].Overall; r.Planned > 0 {
-			all = append(all, headline{g.names[i] + ": " + verdictWords(r), r})
+			all = append(all, headline{g.names[i] + ": " + verdictWords(run, r, dash), r})
 		}
 	}
 	return all

@@ -143,9 +143,20 @@ func wordOf(e *plumb.Execution) word {
 func frontOf(o *Options, run *plumb.Run) (*htmlFront, error) {
 	rates := analyze.Rates(run)
 	f := &htmlFront{
-		Verdict: verdictWords(rates.Overall), Stop: stopWords(run),
+		Stop:     stopWords(run),
 		Decision: statements(o, run, " · ", "–"), Agents: agentsOf(run, "–"),
 		Sessions: o.Sessions != nil,
+	}
+	g := gridOf(run, " · ", "–")
+	for i, h := range headlines(run, g, "–") {
+		if i == htmlVerdicts {
+			f.Verdict = g.title(run)
+			break
+		}
+		if i > 0 {
+			f.Verdict += " · "
+		}
+		f.Verdict += h.words
 	}
 	f.Word = string(runOutcome(run))
 	if len(run.Executions) == 0 {
@@ -157,7 +168,7 @@ func frontOf(o *Options, run *plumb.Run) (*htmlFront, error) {
 	if o.recorded(run) {
 		f.Recorded = recordingNotice(&run.Info)
 	}
-	f.cards(run, rates.Overall)
+	f.cards(run, rates.Overall, g)
 	f.rates(run, rates)
 	f.provenance(o, run)
 	f.flaky(run)
@@ -165,18 +176,39 @@ func frontOf(o *Options, run *plumb.Run) (*htmlFront, error) {
 	return f, f.failures(o, run)
 }
 
-// cards adds the figures of a run as a whole.
-func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate) {
+// htmlVerdicts is the number of columns whose results the heading of a page has.
+const htmlVerdicts = 3
+
+// htmlCards is the number of columns that have a card.
+const htmlCards = 12
+
+// cards adds the pass rate of each column, and the figures of a run as a whole.
+func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate, g *grid) {
 	unbroken := strings.NewReplacer(" %", "\u00a0%", "–", "\u2060–\u2060")
 	add := func(name, value, more string) {
 		f.Cards = append(f.Cards, htmlCard{name, value, unbroken.Replace(more)})
 	}
 	cells := rateCells(all, "–")
-	rate := cells[1] + " · 95 % interval " + cells[2]
-	if all.Measured() == 0 {
-		rate = "nothing was measured"
+	passed := func(name string, r analyze.Rate) {
+		cells := rateCells(r, "–")
+		x := r.Repetitions(run)
+		switch {
+		case r.Measured() == 0:
+			add(name, cells[0], "nothing was measured")
+		case x.Repeated && x.Rate.OK:
+			add(name, count(x.Passed)+"/"+count(x.Measured), percent(x.Rate.Value)+" of the samples · 95 % interval "+
+				shares(x.Rate.Lo, x.Rate.Hi, "–")+" · "+cells[0]+" cases always pass")
+		default:
+			add(name, cells[0], cells[1]+" · 95 % interval "+cells[2])
+		}
 	}
-	add("Passed", cells[0], rate)
+	if g == nil {
+		passed("Passed", all)
+	} else {
+		for i := range g.columns[:min(len(g.columns), htmlCards)] {
+			passed(g.names[i], g.columns[i].Overall)
+		}
+	}
 	missing := plural(all.Errored, "error")
 	if all.NotRun() > 0 {
 		missing += ", " + count(all.NotRun()) + " not run"
@@ -231,8 +263,8 @@ func (f *htmlFront) rates(run *plumb.Run, all analyze.Breakdown) {
 		f.Rates = append(f.Rates, x)
 	}
 	row := func(kind, name string, r analyze.Rate) {
-		value, ok := r.Value()
-		lo, hi := r.Interval()
+		value, _ := r.Value()
+		lo, hi, ok := r.Interval()
 		add(kind, name, rateCells(r, "–"), ok, value, lo, hi)
 	}
 	repeats := func(r analyze.Rate, whole bool) {

@@ -365,7 +365,7 @@ func TestHTMLMatrix(t *testing.T) {
 			t.Errorf("%s leads to %s", name, b.focused())
 		}
 	}
-	if title := ask[string](b, "document.title"); !strings.HasPrefix(title, "✗ 400/500 pass") {
+	if title := ask[string](b, "document.title"); !strings.HasPrefix(title, "✗ claude: 200/250 pass") {
 		t.Errorf("the title is %q", title)
 	}
 }

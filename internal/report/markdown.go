@@ -103,10 +103,10 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	}
 	g := gridOf(run, " · ", "–")
 	if g == nil {
-		m.add("## %s Plumb: %s\n\n", mark, verdictWords(rates.Overall))
+		m.add("## %s Plumb: %s\n\n", mark, verdictWords(run, rates.Overall, "–"))
 	} else {
 		m.add("## %s Plumb: %s\n\n", mark, g.title(run))
-		for i, h := range headlines(run, g) {
+		for i, h := range headlines(run, g, "–") {
 			if i == markdownItems {
 				m.add("- and %s more\n", count(len(g.columns)-i))
 				break

@@ -134,8 +134,11 @@ func flakyWords(s *analyze.CaseSamples) string {
 func medianWords(run *plumb.Run, r analyze.Rate, dash string) string {
 	var parts []string
 	add := func(m analyze.Metric, render func(float64) string, unit string) {
-		if m.Median.Bounded() {
+		switch {
+		case m.Median.Bounded():
 			parts = append(parts, render(m.Median.Value)+unit+" ("+bounds(m.Median, render, dash)+")")
+		case m.Shared:
+			parts = append(parts, render(m.Median.Value)+unit)
 		}
 	}
 	m := r.Metrics(run)

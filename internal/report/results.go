@@ -366,7 +366,7 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 	rates, spent := analyze.Rates(run), analyze.Spent(run, -1)
 	info := &run.Info
 	p := provenance{
-		Schema: resultsSchema, Outcome: runOutcome(run), Verdict: verdictWords(rates.Overall), Recorded: recorded,
+		Schema: resultsSchema, Outcome: runOutcome(run), Verdict: verdictWords(run, rates.Overall, "–"), Recorded: recorded,
 		Rate:         rates.Overall.Figures(),
 		GroupFigures: rates.Overall.Group(run),
 		Gates:        analyze.Gates(run),

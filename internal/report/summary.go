@@ -71,7 +71,7 @@ func (s *summary) write() {
 		}
 		s.line("%s", line)
 	}
-	for i, h := range headlines(s.run, g) {
+	for i, h := range headlines(s.run, g, s.t.dash) {
 		if i == summaryItems {
 			s.line("%s", s.t.dim(fmt.Sprintf("(%d more)", len(g.columns)-i)))
 			break
