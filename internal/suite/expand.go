@@ -195,7 +195,7 @@ func (x *expander) row(row *doc.Value) doc.Value {
 	if len(checks.List) > 0 {
 		if metric != "" {
 			for i := range checks.List {
-				name := doc.Member{Key: "name", Place: row.Place, Value: doc.NewString(metric, row.Place)}
+				name := doc.Member{Key: "name", Place: row.Place, Value: doc.NewString(template.Literal(metric), row.Place)}
 				checks.List[i].Members = append(checks.List[i].Members, name)
 			}
 		}
@@ -380,10 +380,8 @@ func (x *expander) combine(vars *doc.Value) []doc.Value {
 // one returns the case of one prompt and one combination of variables, rendered.
 func (x *expander) one(c *doc.Value, p prompt, vars *doc.Value, item string) doc.Value {
 	v := doc.Value{Kind: doc.Map, Place: c.Place}
-	input := p.input.Copy()
-	x.wrap(&input, c)
 	if p.input.Kind != doc.Null {
-		v.Set("input", input)
+		v.Set("input", p.input.Copy())
 	}
 	for i := range c.Members {
 		m := &c.Members[i]
@@ -393,21 +391,31 @@ func (x *expander) one(c *doc.Value, p prompt, vars *doc.Value, item string) doc
 		v.Members = append(v.Members, doc.Member{Key: m.Key, Place: m.Place, Value: m.Value.Copy()})
 	}
 	var scope *template.Scope
+	failed := false
 	for _, s := range slots(&v) {
 		if scope == nil {
 			scope = template.NewScope(vars)
 		}
-		text, err := x.templates.render(&s, scope)
-		if problem, ok := errors.AsType[*template.Problem](err); ok {
-			x.fail(s.Place, s.Text(), p.file && s.key == "input", item, problem, vars)
-			text = "1" // so that no further problem is reported for it
+		text := "1" // after a problem, so that no other is reported for these texts
+		if !failed {
+			rendered, err := x.templates.render(&s, scope)
+			if problem, ok := errors.AsType[*template.Problem](err); ok {
+				x.fail(s.Place, s.Text(), p.file && s.key == "input", item, problem, vars)
+				failed = true
+			} else {
+				text = rendered
+			}
 		}
 		s.SetText(text)
+	}
+	if input := v.Get("input"); input != nil {
+		x.wrap(input, c)
 	}
 	return v
 }
 
-// wrap puts the prefix and the suffix of a row around the text of a prompt, or of its last message.
+// wrap puts the prefix and the suffix of a row around the text of a rendered prompt, or of its last message. They are no
+// templates, as in promptfoo.
 func (x *expander) wrap(input, c *doc.Value) {
 	prefix, suffix := c.Get("__prefix"), c.Get("__suffix")
 	if prefix == nil && suffix == nil {

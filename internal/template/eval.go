@@ -165,7 +165,7 @@ func (e *evaluator) loop(n *forNode) {
 		for _, r := range e.characters(place, v) {
 			items = append(items, []any{r})
 		}
-	case callable, *regex, notFinite:
+	case callable, *regex, unclear:
 		fail(place, "%s cannot be looped over", describe(v))
 	default: // as Nunjucks does
 	}

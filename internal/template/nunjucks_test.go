@@ -86,7 +86,9 @@ func (g generated) template(depth int) string {
 	for range 1 + g.IntN(3) {
 		b.WriteString(g.pick("", "", "a", " ", "\n ", "x{y}", "  b\n"))
 		open, close := g.pick("{%", "{%", "{%-"), g.pick("%}", "%}", "-%}")
-		tag := func(format string, args ...any) { b.WriteString(open + " " + fmt.Sprintf(format, args...) + " " + close) }
+		tag := func(format string, args ...any) {
+			b.WriteString(open + " " + fmt.Sprintf(format, args...) + " " + close)
+		}
 		body := func() {
 			if depth > 0 {
 				b.WriteString(g.template(depth - 1))

@@ -135,7 +135,9 @@ type fault struct {
 	Problem
 }
 
-func fail(at int, format string, args ...any) { panic(&fault{at, Problem{Message: fmt.Sprintf(format, args...)}}) }
+func fail(at int, format string, args ...any) {
+	panic(&fault{at, Problem{Message: fmt.Sprintf(format, args...)}})
+}
 
 func failHint(at int, hint, format string, args ...any) {
 	panic(&fault{at, Problem{Message: fmt.Sprintf(format, args...), Hint: hint}})

@@ -35,8 +35,11 @@ func (s *Scope) value(at int, v *doc.Value) any {
 	case doc.Bool:
 		return v.Text() == "true"
 	case doc.Number:
-		if len(v.Infinite()) > 0 {
-			return notFinite(v.Text())
+		switch {
+		case len(v.Infinite()) > 0:
+			return unclear(v.Text() + " is not a number that can be written")
+		case v.Ambiguous():
+			return unclear("the versions of YAML do not agree on a number with _, or with 0 at its start, here " + v.Text())
 		}
 		return number(v.Text())
 	case doc.String:
@@ -60,8 +63,8 @@ func (s *Scope) value(at int, v *doc.Value) any {
 	return nil
 }
 
-// notFinite is a number that no text and no computation can stand for.
-type notFinite string
+// unclear is a number that no text and no computation can stand for. It says why.
+type unclear string
 
 func (d *dict) set(key string, value any) {
 	if d.values == nil {
@@ -112,7 +115,7 @@ func describe(v any) string {
 		return "an undefined value"
 	case bool:
 		return "true or false"
-	case number, notFinite:
+	case number, unclear:
 		return "a number"
 	case string:
 		return "a text"
@@ -137,8 +140,8 @@ func (s *Scope) printed(at int, v any) string {
 		return string(v)
 	case bool:
 		return strconv.FormatBool(v)
-	case notFinite:
-		failHint(at, "put it in quotes", "%s is not a number that can be written", string(v))
+	case unclear:
+		failHint(at, "put it in quotes", "%s", string(v))
 	case *dict:
 		failHint(at, "name one of its keys, or add | dump", "an object is not a text")
 	case *list:
@@ -252,7 +255,7 @@ func (s *Scope) toNumber(at int, v any) (number, bool) {
 		return fromBool(v), true
 	case number:
 		return v, true
-	case notFinite:
+	case unclear:
 		s.printed(at, v)
 	case *list:
 		return s.toNumber(at, s.printed(at, v))
