@@ -37,17 +37,12 @@ func Literal(text string) string {
 	if !Is(text) {
 		return text
 	}
-	if strings.Contains(text, "raw") { // it may end the block
-		var b strings.Builder
-		for i, part := range strings.Split(text, "{") {
-			if i > 0 {
-				b.WriteString("{{ '{' }}")
-			}
-			b.WriteString(part)
+	for _, block := range [...]string{"raw", "verbatim"} {
+		if !strings.Contains(text, block) { // or it may end the block
+			return "{% " + block + " %}" + text + "{% end" + block + " %}"
 		}
-		return b.String()
 	}
-	return "{% raw %}" + text + "{% endraw %}"
+	return strings.ReplaceAll(text, "{", "{{ '{' }}")
 }
 
 // Template is a parsed template. It is safe for concurrent use.
