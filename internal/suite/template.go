@@ -160,7 +160,7 @@ func quotes() map[check.Insertion]template.Quote {
 		check.InsertPattern: func(value string) (string, error) { return regexp.QuoteMeta(value), nil },
 		check.InsertPath: func(value string) (string, error) {
 			if !plainPath.MatchString(value) || strings.Contains(value, "..") {
-				return "", errors.New("the value has a character with a meaning in a path, such as * or ..")
+				return "", errors.New("the value has a character with a meaning in a path, such as * or two points")
 			}
 			return value, nil
 		},

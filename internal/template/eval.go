@@ -211,7 +211,9 @@ func (e *evaluator) characters(at int, text string) (all []string) {
 func (e *evaluator) choose(n *switchNode) {
 	of := e.eval(n.of)
 	for i, c := range n.cases {
-		if !same(of, e.eval(c)) {
+		v := e.eval(c)
+		e.step(n.place(), weight(of, v))
+		if !same(of, v) {
 			continue
 		}
 		for ; i < len(n.bodies); i++ {
@@ -243,7 +245,7 @@ func (e *evaluator) macro(m *macroNode, around *frame) callable {
 			for i, p := range m.params {
 				value, has := named[p.name]
 				switch {
-				case i < len(args) && !(p.value != nil && has):
+				case i < len(args) && (p.value == nil || !has):
 					value = args[i]
 				case has:
 				case p.value != nil:
@@ -361,6 +363,7 @@ func (e *evaluator) lookup(at int, name string) any {
 			return value
 		}
 	}
+	e.values[name] = undefined{}
 	return undefined{}
 }
 
@@ -420,6 +423,7 @@ func (e *evaluator) units(at int, text string) []uint16 {
 
 func (e *evaluator) call(n *call) any {
 	at := n.place()
+	e.step(at, 10)
 	// A method, or a global function, has no value of its own.
 	switch fn := n.fn.(type) {
 	case *member:
@@ -495,7 +499,7 @@ func (e *evaluator) chain(n *chain) any {
 }
 
 func (e *evaluator) operate(at int, op string, a, b any) any {
-	e.step(at, 1)
+	e.step(at, weight(a, b))
 	switch op {
 	case "==", "!=":
 		return e.equal(at, a, b) == (op == "==")
@@ -540,7 +544,7 @@ func (e *evaluator) number(at int, v any) number {
 func (e *evaluator) contains(at int, v, in any) bool {
 	switch in := in.(type) {
 	case *list:
-		e.step(at, len(in.items))
+		e.step(at, len(in.items)*weight(v, nil))
 		return slices.ContainsFunc(in.items, func(item any) bool { return same(item, v) })
 	case *dict:
 		key := e.concatenated(at, v)

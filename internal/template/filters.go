@@ -212,7 +212,7 @@ func dump(o *operation) any {
 	if space != "" {
 		before = "\n"
 	}
-	if !o.evaluator.dump(o.at, &b, o.in, space, before, 0) {
+	if !o.Scope.dump(o.at, &b, o.in, space, before, 0) {
 		return undefined{}
 	}
 	return o.made(b.String())
@@ -256,6 +256,7 @@ func (o *operation) parsed(fraction bool) any {
 		}
 		return finite(o.at, math.Trunc(v.float(o.at)))
 	case string:
+		o.step(o.at, len(v)/32)
 		text := strings.TrimLeftFunc(v, isSpace)
 		if n := leadingNumber(text, fraction); n != "" {
 			return written(n)
@@ -283,6 +284,7 @@ func integer(o *operation) any {
 
 // attribute returns the value of an attribute, which may be a path with points.
 func (o *operation) attribute(of any, name string) any {
+	o.step(o.at, 1+len(name)/8)
 	for key := range strings.SplitSeq(name, ".") {
 		of = o.member(o.at, of, key)
 	}
@@ -621,7 +623,10 @@ func testOf(at int, name string) test {
 			return known && accept(order)
 		}
 	}
-	equal := func(_ *evaluator, at int, v any, args []any) bool { return same(v, argument(at, args)) }
+	equal := func(e *evaluator, at int, v any, args []any) bool {
+		e.step(at, weight(v, argument(at, args)))
+		return same(v, argument(at, args))
+	}
 	parity := func(want int) test {
 		return func(e *evaluator, at int, v any, _ []any) bool {
 			n, ok := e.toNumber(at, v)

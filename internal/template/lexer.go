@@ -150,7 +150,7 @@ func (l *lexer) next() token {
 // isName returns the length of the name that a text begins with, in bytes.
 func isName(text string) int {
 	i := strings.IndexFunc(text, func(r rune) bool {
-		return !(r == '_' || r == '$' || unicode.IsLetter(r) || unicode.IsDigit(r) || unicode.IsMark(r))
+		return r != '_' && r != '$' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
 	})
 	if i < 0 {
 		return len(text)

@@ -2,6 +2,7 @@ package template
 
 import (
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 )
@@ -180,8 +181,8 @@ func listMethods() map[string]method {
 		if len(o.args) != 1 {
 			o.fail("has one argument here")
 		}
-		first = -1
-		last = -1
+		first, last = -1, -1
+		o.step(o.at, len(o.list())*weight(o.arg(0), nil))
 		for i, item := range o.list() {
 			if same(item, o.arg(0)) {
 				if last = i; first < 0 {
@@ -315,8 +316,10 @@ func joiner(o *operation) any {
 type regex struct {
 	*regexp.Regexp
 	global, fold bool
-	// whole is set if it may match a part of a character of two units.
+	// units is set if it may match a part of a character of two units.
 	units bool
+	// size is the number of instructions for each character.
+	size int
 }
 
 // portable matches one part of a regular expression that means the same in JavaScript and in RE2.
@@ -356,8 +359,15 @@ func newRegex(t token) *regex {
 	if r.fold {
 		source = "(?i)" + source
 	}
-	var err error
-	if r.Regexp, err = regexp.Compile(source); err != nil || r.MatchString("") {
+	parsed, err := syntax.Parse(source, syntax.Perl)
+	if err == nil {
+		var program *syntax.Prog
+		if program, err = syntax.Compile(parsed.Simplify()); err == nil {
+			r.size = len(program.Inst)
+		}
+		r.Regexp, err = regexp.Compile(source)
+	}
+	if err != nil || r.MatchString("") {
 		fail(t.at, "invalid template: a regular expression that does not compile, or that matches the empty text")
 	}
 	return r
@@ -375,8 +385,9 @@ func (r *regex) replace(o *operation, text, with string) string {
 	if r.global || o.name == "replaceAll" {
 		most = -1
 	}
+	o.step(o.at, len(text)*r.size/8)
 	found := r.FindAllStringIndex(text, most)
-	o.step(o.at, len(text)/8+len(found))
+	o.step(o.at, len(found))
 	o.grow(o.at, len(text)+len(found)*len(with))
 	var b strings.Builder
 	at := 0

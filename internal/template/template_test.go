@@ -86,11 +86,16 @@ func TestProblems(t *testing.T) {
 		{"{{ name", "invalid template: expected variable end", 1, 8},
 		{"{% for x in l %}", "invalid template: expected endfor, else, got end of file", 1, 17},
 		{"{{ name.repeat(300000000) }}", "the templates of the case need too much memory", 1, 15},
-		{"{% for i in range(1000000000) %}x{% endfor %}", "the templates of the case take more than 4194304 steps", 1, 18},
+		{"{% for i in range(1000000000) %}x{% endfor %}", "the templates of the case take more than 4194304 steps", 1, 0},
 		{"{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}", "macros call one another more than 200 times", 1, 20},
 		{"{% set s = 'x' %}{% for i in range(99) %}{% set s = s ~ s %}{% endfor %}", "the templates of the case need too much memory", 1, 55},
-		{"{% for i in range(2000) %}{% for j in range(2000) %}{{ i }}{% endfor %}{% endfor %}", "the templates of the case take more than 4194304 steps", 1, 56},
+		{"{% for i in range(2000) %}{% for j in range(2000) %}{{ i }}{% endfor %}{% endfor %}", "the templates of the case take more than 4194304 steps", 1, 0},
 		{"{{ 9 ** 9 ** 99 ** 9 }}", "a template cannot compute with more than 4000 digits", 1, 17},
+		{"{% for i in range(1000000) %}{{ 'a'.trim() }}{% endfor %}", "the templates of the case take more than 4194304 steps", 1, 0},
+		{"{% set x = [] %}{% for i in range(1000) %}{% set x = [x] %}{% endfor %}{{ x }}", "the lists are nested too deeply", 1, 75},
+		{"{% set a = 'ab'.repeat(1000000) %}{% set b = 'ab'.repeat(1000000) %}{% for i in range(100000) %}{% if a == b %}{% endif %}{% endfor %}",
+			"the templates of the case take more than 4194304 steps", 1, 0},
+		{"{% set a = 'a'.repeat(1000000) %}{{ a | replace(r/(a?){900}zz/, 'b') }}", "the templates of the case take more than 4194304 steps", 1, 0},
 		{strings.Repeat("(", 100000), "", -1, 0},
 		{strings.Repeat("{% if 1 %}", 100000), "", -1, 0},
 		{"{{ 1" + strings.Repeat("|abs", 100000) + " }}", "the template is nested too deeply", 1, 609},
@@ -106,7 +111,7 @@ func TestProblems(t *testing.T) {
 		if test.line < 0 {
 			continue // only that it ends
 		}
-		if got.Message != test.want || got.Line != test.line || got.Column != test.column {
+		if got.Message != test.want || got.Line != test.line || test.column > 0 && got.Column != test.column {
 			t.Errorf("%.80s: got %+v, want %+v", test.template, got, test)
 		}
 	}

@@ -94,6 +94,20 @@ func (s *Scope) step(at, n int) {
 	}
 }
 
+// weight is the number of steps that a comparison of two values takes.
+func weight(a, b any) int {
+	n := 1
+	for _, v := range [...]any{a, b} {
+		switch v := v.(type) {
+		case string:
+			n += len(v) / 64
+		case number:
+			n += len(v) / 8
+		}
+	}
+	return n
+}
+
 // text counts the bytes of a text that was made.
 func (s *Scope) text(at int, text string) string {
 	s.grow(at, len(text))
@@ -260,6 +274,7 @@ func (s *Scope) toNumber(at int, v any) (number, bool) {
 	case *list:
 		return s.toNumber(at, s.printed(at, v))
 	case string:
+		s.step(at, len(v)/32)
 		text := strings.TrimFunc(v, isSpace)
 		if text == "" {
 			return "0", true
@@ -317,9 +332,10 @@ func (s *Scope) compare(at int, a, b any) (order int, known bool) {
 	x, okX := a.(string)
 	y, okY := b.(string)
 	if okX && okY {
-		s.step(at, min(len(x), len(y))/32)
+		s.step(at, weight(a, b))
 		return compareTexts(x, y), true
 	}
+	s.step(at, weight(a, b))
 	for _, v := range []any{a, b} {
 		switch v.(type) {
 		case *dict, *list, callable, *regex:
