@@ -212,7 +212,7 @@ func dump(o *operation) any {
 	if space != "" {
 		before = "\n"
 	}
-	if !o.Scope.dump(o.at, &b, o.in, space, before, 0) {
+	if !o.dump(o.at, &b, o.in, space, before, 0) {
 		return undefined{}
 	}
 	return o.made(b.String())
