@@ -26,7 +26,6 @@ var layers = map[string]int{
 	"schema":                   0,
 	"examples":                 0,
 	"third_party/genai-prices": 0,
-	"third_party/nunjucks":     0,
 	"internal/files":           0,
 	"internal/golden":          0, // only in tests
 	"internal/doc":             1,
@@ -37,6 +36,7 @@ var layers = map[string]int{
 	"digest":                   2,
 	"internal/run":             2,
 	"internal/script":          2,
+	"internal/template":        2,
 	"internal/snapshot":        3,
 	"internal/agent":           2,
 	"internal/runner/modelapi": 2,

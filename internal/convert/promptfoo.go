@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
+	"github.com/plumb-eval/plumb/internal/template"
 )
 
 // fromPromptfoo converts a configuration of promptfoo.
@@ -504,12 +505,12 @@ func (p *foo) testOption(c *fooTest, n node, key string, levels []node) {
 		case !ok:
 		case isText(source):
 			c.pushed = ""
-			c.keys.set("transform", source)
+			c.keys.set("transform", literally(source))
 		case slices.ContainsFunc(levels, func(l node) bool { return needsValue(l.get("assert")) }):
 			c.pushed = source
 			c.keys.remove("transform")
 		default: // Plumb makes JSON of other values, as promptfoo does
-			c.keys.set("transform", "((r) => typeof r === \"number\" || typeof r === \"boolean\" ? String(r) : r)("+source+")")
+			c.keys.set("transform", literally("((r) => typeof r === \"number\" || typeof r === \"boolean\" ? String(r) : r)("+source+")"))
 		}
 	default:
 		refuse("the option "+key+" of a test cannot be carried over", "")
@@ -528,8 +529,8 @@ func (p *foo) needed(c *fooTest) {
 				p.refuse(c.item, prompt.file, prompt.place, trouble+" cannot be carried over", "write what it renders")
 			}
 			for _, name := range names {
-				plain, _ := regexp.MatchString(`\{\{\s*`+regexp.QuoteMeta(name)+`\s*\}\}`, text)
-				if !plain || strings.Count(text, name) != 1 {
+				plain, used := inserted(text)
+				if used[name] != 1 || !slices.ContainsFunc(plain, func(u template.Use) bool { return len(u.Path) == 1 && u.Path[0] == name }) {
 					p.refuse(c.item, c.file, c.place, "the variable "+name+" of a prompt is not defined", "define it in vars")
 					continue
 				}
@@ -544,21 +545,19 @@ func (p *foo) needed(c *fooTest) {
 
 // wholeObjects refuses a template that inserts an object as a text.
 func (p *foo) wholeObjects(c *fooTest, text string) {
-	for _, t := range tag.FindAllString(text, -1) {
-		m := simple.FindStringSubmatch(t)
-		if m == nil {
-			continue
-		}
-		v, ok := lookup(c.vars, strings.Split(m[1], "."))
-		if _, root := c.vars.get(strings.Split(m[1], ".")[0]); !root {
+	uses, _ := inserted(text)
+	for _, use := range uses {
+		v, ok := lookup(c.vars, use.Path)
+		path := strings.Join(use.Path, ".")
+		if _, root := c.vars.get(use.Path[0]); !root {
 			continue
 		}
 		if !ok {
-			p.refuse(c.item, c.file, c.place, m[1]+" is not defined: promptfoo inserts nothing", "define it in vars")
+			p.refuse(c.item, c.file, c.place, path+" is not defined: promptfoo inserts nothing", "define it in vars")
 		} else if _, useful := printed(v); !useful {
-			p.refuse(c.item, c.file, c.place, m[1]+" is an object: promptfoo inserts [object Object]", "insert one of its members")
+			p.refuse(c.item, c.file, c.place, path+" is an object: promptfoo inserts [object Object]", "insert one of its members")
 		} else if v == nil {
-			p.refuse(c.item, c.file, c.place, m[1]+" is null: promptfoo inserts nothing", `write ""`)
+			p.refuse(c.item, c.file, c.place, path+" is null: promptfoo inserts nothing", `write ""`)
 		}
 	}
 }

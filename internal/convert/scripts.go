@@ -27,8 +27,8 @@ func (p *foo) source(c *fooTest, n node, refuse func(message, hint string)) (str
 		return "", false
 	}
 	if isTemplate(text) {
-		if text, ok = render(text, c.vars); !ok || isTemplate(text) {
-			refuse("a template in JavaScript that does more than insert texts", "use context.vars")
+		if text, ok = renderCode(text, c.vars); !ok || isTemplate(text) {
+			refuse("a template in JavaScript that does more than insert words and numbers", "use context.vars")
 			return "", false
 		}
 	}

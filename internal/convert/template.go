@@ -1,54 +1,56 @@
 package convert
 
 import (
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/template"
 )
 
-var (
-	tag      = regexp.MustCompile(`(?s)\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}`)
-	simple   = regexp.MustCompile(`^\{\{-?\s*([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)\s*-?\}\}$`)
-	word     = regexp.MustCompile(`[A-Za-z_$][\w$]*`)
-	quoted   = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'`)
-	pipe     = regexp.MustCompile(`\|\s*([A-Za-z_]\w*)`)
-	binds    = regexp.MustCompile(`^\{%-?\s*(?:for\s+([\w\s,]+?)\s+in\b|set\s+([\w\s,]+?)\s*(?:=|-?%\}))`)
-	rawBlock = regexp.MustCompile(`(?s)\{%-?\s*(?:raw|verbatim)\s*-?%\}.*?\{%-?\s*end(?:raw|verbatim)\s*-?%\}`)
-)
-
-// isTemplate reports whether a text has template tags.
-func isTemplate(s string) bool {
-	return strings.Contains(s, "{{") || strings.Contains(s, "{%") || strings.Contains(s, "{#")
-}
+func isTemplate(s string) bool { return template.Is(s) }
 
 // literally returns a template that renders as the given text.
-func literally(s string) string {
-	if !isTemplate(s) {
-		return s
-	}
-	return "{% raw %}" + s + "{% endraw %}"
-}
+func literally(s string) string { return template.Literal(s) }
 
-// render renders a template that only inserts variables. It is false if the template does more, or
-// if a variable is not there or has no useful text.
-func render(s string, vars object) (string, bool) {
+// render renders a template with the variables of a test. It is false if promptfoo may render something else, or nothing
+// useful.
+func render(s string, vars object) (string, bool) { return renderQuoted(s, vars, nil) }
+
+func renderQuoted(s string, vars object, quote template.Quote) (string, bool) {
 	if !isTemplate(s) {
 		return s, true
 	}
-	ok := true
-	out := tag.ReplaceAllStringFunc(s, func(t string) string {
-		m := simple.FindStringSubmatch(t)
-		if m == nil || strings.Contains(t, "-}}") || strings.Contains(t, "{{-") {
-			ok = false
-			return ""
+	if names, trouble := undefined(s, vars); len(names) > 0 || trouble != "" {
+		return "", false
+	}
+	values, problem := doc.ParseJSON("", []byte(quoteJSON(vars)))
+	t, err := template.Parse(s)
+	if problem != nil || err != nil {
+		return "", false
+	}
+	text, err := template.NewScope(&values).Render(t, quote)
+	return text, err == nil
+}
+
+// plainCode matches values that are no code beside that of the author, within quotes and without.
+var plainCode = regexp.MustCompile(`^[\pL\pN _.:@#%-]*$`)
+
+// renderCode renders a template in JavaScript. It is false if a value could change the code, or if the template does more
+// than insert variables.
+func renderCode(s string, vars object) (string, bool) {
+	t, err := template.Parse(s)
+	if err != nil || slices.ContainsFunc(t.Uses(), func(u template.Use) bool { return !u.Inserted }) {
+		return "", false
+	}
+	return renderQuoted(s, vars, func(value string) (string, error) {
+		if !plainCode.MatchString(value) {
+			return "", errors.New("the value may be code")
 		}
-		v, found := lookup(vars, strings.Split(m[1], "."))
-		text, useful := printed(v)
-		ok = ok && found && useful
-		return text
+		return value, nil
 	})
-	return out, ok && strings.Count(tag.ReplaceAllString(s, ""), "{{") == 0 &&
-		!strings.Contains(tag.ReplaceAllString(s, ""), "{%")
 }
 
 func lookup(vars object, path []string) (any, bool) {
@@ -63,80 +65,53 @@ func lookup(vars object, path []string) (any, bool) {
 	return v, ok
 }
 
-// filters returns the filters that Nunjucks itself has and that depend on nothing but their input.
-func filters() []string {
-	return []string{
-		"abs", "batch", "capitalize", "center", "default", "d", "dictsort", "dump", "first", "float", "groupby", "indent",
-		"int", "join", "last", "length", "list", "lower", "nl2br", "reject", "rejectattr", "replace", "reverse", "round",
-		"safe", "select", "selectattr", "slice", "sort", "string", "striptags", "sum", "title", "trim", "truncate",
-		"upper", "urlencode", "wordcount",
-	}
-}
-
-// undefined returns the names that a template uses and that are not defined, and what in it cannot
-// be carried over: "" if nothing.
+// undefined returns the names that a template uses and that are not defined, and what in it cannot be carried over: "" if
+// nothing.
 func undefined(s string, vars object) (names []string, trouble string) {
 	if !isTemplate(s) {
 		return nil, ""
 	}
-	s = rawBlock.ReplaceAllString(s, "")
-	if rest := tag.ReplaceAllString(s, ""); isTemplate(rest) {
+	t, err := template.Parse(s)
+	if problem, ok := errors.AsType[*template.Problem](err); ok {
+		switch {
+		case strings.HasPrefix(problem.Message, "unknown filter"):
+			return nil, "the template filter " + problem.Word
+		case strings.HasPrefix(problem.Message, "a template cannot"):
+			return nil, "a template that reads other files"
+		}
 		return nil, "a template that does not compile"
 	}
-	bound := []string{"loop"}
-	for _, t := range tag.FindAllString(s, -1) {
-		if strings.HasPrefix(t, "{#") {
-			continue
-		}
-		for _, m := range [][]string{binds.FindStringSubmatch(t)} {
-			if m != nil {
-				bound = append(bound, word.FindAllString(m[1]+" "+m[2], -1)...)
-			}
-		}
-		for _, f := range pipe.FindAllStringSubmatch(quoted.ReplaceAllString(t, "''"), -1) {
-			if !slices.Contains(filters(), f[1]) {
-				return nil, "the template filter " + f[1]
-			}
-		}
-		body := strings.Trim(t, "{}%- \n\t")
-		head := word.FindString(body)
-		if strings.HasPrefix(t, "{%") {
-			switch head {
-			case "if", "elif", "elseif", "else", "endif", "for", "endfor", "set", "endset":
-			default:
-				return nil, "the template tag " + head
-			}
-		}
-		for _, name := range rootNames(t) {
-			if name == "env" {
-				return nil, "env in a template"
-			}
-			if _, ok := vars.get(name); !ok && !slices.Contains(bound, name) && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+	for _, use := range t.Uses() {
+		name := use.Path[0]
+		_, known := vars.get(name)
+		switch {
+		// promptfoo has no json, and escapes only once.
+		case use.Kind == "filter" && slices.Contains([]string{"json", "e", "escape", "forceescape"}, name):
+			return nil, "the template filter " + name
+		case use.Kind != "variable" || use.Bound:
+		case name == "env":
+			return nil, "env in a template"
+		case !known && !slices.Contains([]string{"range", "cycler", "joiner"}, name) && !slices.Contains(names, name):
+			names = append(names, name)
 		}
 	}
 	return names, ""
 }
 
-// rootNames returns the variables that a tag uses.
-func rootNames(t string) (names []string) {
-	body := quoted.ReplaceAllString(t, "''")
-	body = pipe.ReplaceAllString(body, "|")
-	keywords := []string{
-		"if", "elif", "elseif", "else", "endif", "for", "endfor", "set", "endset", "in", "not", "and", "or", "is",
-		"true", "false", "none", "null", "defined", "undefined", "range",
+// inserted returns the variables that a template does nothing with but insert them, and how often each is used at all.
+func inserted(s string) (variables []template.Use, used map[string]int) {
+	used = map[string]int{}
+	t, err := template.Parse(s)
+	if err != nil {
+		return nil, used
 	}
-	for _, at := range word.FindAllStringIndex(body, -1) {
-		name := body[at[0]:at[1]]
-		before := strings.TrimRight(body[:at[0]], " ")
-		after := strings.TrimLeft(body[at[1]:], " ")
-		if strings.HasSuffix(before, ".") || slices.Contains(keywords, name) ||
-			at[0] > 0 && body[at[0]-1] >= '0' && body[at[0]-1] <= '9' ||
-			strings.HasPrefix(after, "=") && !strings.HasPrefix(after, "==") && !strings.HasPrefix(t, "{%") {
-			continue
+	for _, use := range t.Uses() {
+		if use.Kind == "variable" && !use.Bound {
+			used[use.Path[0]]++
+			if use.Inserted {
+				variables = append(variables, use)
+			}
 		}
-		names = append(names, name)
 	}
-	return names
+	return variables, used
 }

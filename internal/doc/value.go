@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"math/big"
 	"slices"
 	"strconv"
 	"strings"
@@ -76,6 +77,10 @@ type Value struct {
 	// number or boolean.
 	raw  []byte
 	json bool
+	// written is set for a number of YAML that raw has as it was written, such as 1.10.
+	written bool
+	// ambiguous is set for an integer that is not the same number in all versions of YAML, such as 010.
+	ambiguous bool
 }
 
 // Member is one key of a mapping with its value. Place is the start of the key.
@@ -222,9 +227,27 @@ func (v *Value) AppendJSON(to []byte) []byte {
 		if v.infinite() {
 			return append(to, '0')
 		}
+		if v.written {
+			return append(to, shortest(string(v.raw))...)
+		}
 	case Bool:
 	}
 	return append(to, v.raw...)
+}
+
+// Ambiguous reports whether a number is an integer that is not the same number in all versions of YAML, such as 010.
+func (v *Value) Ambiguous() bool { return v.ambiguous }
+
+// shortest returns a number without the digits that do not change its value, as hashes of suites in YAML have it. Digits that
+// a float64 does not have remain.
+func shortest(text string) string {
+	f, err := strconv.ParseFloat(text, 64)
+	short := strconv.FormatFloat(f, 'g', -1, 64)
+	exact, ok := new(big.Rat).SetString(text)
+	if value, _ := new(big.Rat).SetString(short); err != nil || !ok || value.Cmp(exact) != 0 {
+		return text
+	}
+	return short
 }
 
 func appendQuote(to []byte, s string) []byte {

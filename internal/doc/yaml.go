@@ -2,6 +2,7 @@ package doc
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -263,9 +264,14 @@ func (r *yamlReader) value(n ast.Node) Value {
 	case *ast.IntegerNode:
 		r.decimal(n)
 		v.Kind, v.raw = Number, []byte(fmt.Sprint(n.Value))
+		text := strings.TrimLeft(n.GetToken().Value, "+-")
+		v.ambiguous = strings.Contains(text, "_") || len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9'
 	case *ast.FloatNode:
 		r.decimal(n)
 		v.Kind, v.raw = Number, []byte(strconv.FormatFloat(n.Value, 'g', -1, 64))
+		if text := n.GetToken().Value; json.Valid([]byte(text)) {
+			v.raw, v.written = []byte(text), true
+		}
 	case *ast.InfinityNode:
 		v.Kind, v.raw = Number, []byte(n.String())
 	case *ast.NanNode:

@@ -178,7 +178,7 @@ func (m *page) comparisonMetrics(c *compare.Comparison, r *compare.RunnerResult)
 		}
 	}
 	if notes := testNotes(c); len(notes) > 0 {
-		text += "\n" + strings.Join(notes, "; ") + "\n"
+		text += marked("\n%s\n", strings.Join(notes, "; "))
 	}
 	m.part(text + "\n")
 }

@@ -1,7 +1,7 @@
 package suite
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -10,6 +10,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/template"
 )
 
 // maxCombinations limits the cases that lists of variables make in one file.
@@ -206,7 +207,7 @@ func (x *expander) row(row *doc.Value) doc.Value {
 	if len(checks.List) > 0 {
 		if metric != "" {
 			for i := range checks.List {
-				name := doc.Member{Key: "name", Place: row.Place, Value: doc.NewString(metric, row.Place)}
+				name := doc.Member{Key: "name", Place: row.Place, Value: doc.NewString(template.Literal(metric), row.Place)}
 				checks.List[i].Members = append(checks.List[i].Members, name)
 			}
 		}
@@ -253,9 +254,8 @@ func (x *expander) expand(c *doc.Value, number int) []doc.Value {
 		if len(combinations) > 1 {
 			item += "-" + strconv.Itoa(k+1)
 		}
-		text := json.RawMessage(values.AppendJSON(nil))
 		for _, p := range prompts {
-			v := x.one(&merged, p, text, item)
+			v := x.one(&merged, p, &values, item)
 			full := item
 			if len(x.prompts) > 1 {
 				full += "." + safeID(p.label)
@@ -266,8 +266,11 @@ func (x *expander) expand(c *doc.Value, number int) []doc.Value {
 			if p.label != "" {
 				v.Set("prompt", doc.NewString(p.label, p.at))
 			}
-			if vars != nil && runsCode(&v) {
+			if vars != nil && runsCode(&v, "js", "command") {
 				v.Set("vars", values)
+			}
+			if vars != nil && runsCode(&v, "js") {
+				x.exact(&values)
 			}
 			if full != item {
 				v.Set("item", doc.NewString(item, id.Place))
@@ -278,15 +281,28 @@ func (x *expander) expand(c *doc.Value, number int) []doc.Value {
 	return expanded
 }
 
-// runsCode reports whether a case or a check has code of its own, which gets the variables.
-func runsCode(v *doc.Value) bool {
+// runsCode reports whether a case or a check has code of its own, of one of the given types, which gets the variables.
+func runsCode(v *doc.Value, types ...string) bool {
 	if v.Get("transform") != nil {
 		return true
 	}
 	return slices.ContainsFunc(checksOf(v), func(spec doc.Value) bool {
 		kind := spec.Get("type")
-		return kind != nil && (kind.Text() == "js" || kind.Text() == "command") || runsCode(&spec)
+		return kind != nil && slices.Contains(types, kind.Text()) || runsCode(&spec, types...)
 	})
+}
+
+// exact reports variables for JavaScript whose digits it would lose.
+func (x *expander) exact(v *doc.Value) {
+	if v.Kind == doc.Number && len(v.Infinite()) == 0 && !template.Exact(v.Text()) {
+		x.add(v.Place, fmt.Sprintf("JavaScript cannot hold the number %s exactly", v.Text()), "put it in quotes")
+	}
+	for i := range v.List {
+		x.exact(&v.List[i])
+	}
+	for i := range v.Members {
+		x.exact(&v.Members[i].Value)
+	}
 }
 
 // promptsOf returns the prompts of a case; one without a label if the suite has none.
@@ -374,12 +390,10 @@ func (x *expander) combine(vars *doc.Value) []doc.Value {
 }
 
 // one returns the case of one prompt and one combination of variables, rendered.
-func (x *expander) one(c *doc.Value, p prompt, vars json.RawMessage, item string) doc.Value {
+func (x *expander) one(c *doc.Value, p prompt, vars *doc.Value, item string) doc.Value {
 	v := doc.Value{Kind: doc.Map, Place: c.Place}
-	input := p.input.Copy()
-	x.wrap(&input, c)
 	if p.input.Kind != doc.Null {
-		v.Set("input", input)
+		v.Set("input", p.input.Copy())
 	}
 	for i := range c.Members {
 		m := &c.Members[i]
@@ -388,39 +402,32 @@ func (x *expander) one(c *doc.Value, p prompt, vars json.RawMessage, item string
 		}
 		v.Members = append(v.Members, doc.Member{Key: m.Key, Place: m.Place, Value: m.Value.Copy()})
 	}
-	var texts []string
-	var at []*doc.Value
-	for i := range v.Members {
-		switch m := &v.Members[i]; m.Key {
-		case "input", "system", "ideal", "assertion", "assertions":
-			m.Value.Strings(func(s *doc.Value) bool {
-				if text := s.Text(); isTemplate(text) {
-					texts, at = append(texts, text), append(at, s)
-				}
-				return true
-			})
+	var scope *template.Scope
+	failed := false
+	for _, s := range slots(&v) {
+		if scope == nil {
+			scope = template.NewScope(vars)
 		}
-	}
-	if len(texts) == 0 {
-		return v
-	}
-	rendered, problem, err := x.templates.render(texts, vars)
-	if err != nil {
-		problem = &templateProblem{Message: err.Error()}
-	}
-	for i, text := range rendered {
-		at[i].SetText(text)
-	}
-	if problem != nil {
-		x.fail(at[len(rendered)].Place, texts[len(rendered)], p, item, problem, vars)
-		for _, s := range at[len(rendered):] {
-			s.SetText("?") // so that no further problem is reported for it
+		text := "1" // after a problem, so that no other is reported for these texts
+		if !failed {
+			rendered, err := x.templates.render(&s, scope)
+			if problem, ok := errors.AsType[*template.Problem](err); ok {
+				x.fail(s.Place, s.Text(), p.file && s.key == "input", item, problem, vars)
+				failed = true
+			} else {
+				text = rendered
+			}
 		}
+		s.SetText(text)
+	}
+	if input := v.Get("input"); input != nil {
+		x.wrap(input, c)
 	}
 	return v
 }
 
-// wrap puts the prefix and the suffix of a row around the text of a prompt, or of its last message.
+// wrap puts the prefix and the suffix of a row around the text of a rendered prompt, or of its last message. They are no
+// templates, as in promptfoo.
 func (x *expander) wrap(input, c *doc.Value) {
 	prefix, suffix := c.Get("__prefix"), c.Get("__suffix")
 	if prefix == nil && suffix == nil {
@@ -443,10 +450,10 @@ func (x *expander) wrap(input, c *doc.Value) {
 }
 
 // fail records a problem of a template. Cases with the same problem share one message.
-func (x *expander) fail(at doc.Place, text string, p prompt, item string, t *templateProblem, vars json.RawMessage) {
+func (x *expander) fail(at doc.Place, text string, file bool, item string, t *template.Problem, vars *doc.Value) {
 	problem := doc.Problem{Pos: x.sources.in(at), Message: t.Message, Hint: t.Hint}
-	if t.Line > 0 && (p.file || strings.Contains(text, "\n")) {
-		if p.file {
+	if t.Line > 0 && (file || strings.Contains(text, "\n")) {
+		if file {
 			problem.Pos.Line += t.Line - 1
 			problem.Pos.Column = t.Column
 		} else {
@@ -456,13 +463,10 @@ func (x *expander) fail(at doc.Place, text string, p prompt, item string, t *tem
 	if t.Word != "" {
 		known := t.Known
 		if known == nil {
-			var all map[string]json.RawMessage
-			if json.Unmarshal(vars, &all) == nil {
-				for name := range all {
-					known = append(known, name)
-				}
-				slices.Sort(known)
+			for _, m := range vars.Members {
+				known = append(known, m.Key)
 			}
+			slices.Sort(known)
 		}
 		problem.Hint = doc.DidYouMean(t.Word, known)
 		switch {

@@ -214,14 +214,14 @@ func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yie
 	ordered, work := make(chan *chunk, workers), make(chan *chunk)
 	free := sync.Pool{New: func() any { return &chunk{} }}
 	var running sync.WaitGroup
-	source, engine := oneSource(b.Path), &templates{}
+	source, shared := oneSource(b.Path), &templates{}
 	for range workers {
 		running.Go(func() {
 			r := &lineReader{
 				caseReader: caseReader{
 					sources: source, keep: keep, strict: b.Version != "", code: b.checkCode,
 				},
-				bundle: b, hashes: hashes, templates: engine,
+				bundle: b, hashes: hashes, templates: shared,
 				json: doc.JSON{File: b.Path, Values: doc.CaseValues, What: "the case", Hint: splitCase},
 			}
 			for c := range work {
@@ -255,7 +255,6 @@ func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yie
 			free.Put(c)
 		}
 		running.Wait()
-		engine.close()
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/template"
 )
 
 // prompt is one of the prompts of a suite.
@@ -79,7 +80,7 @@ func isPath(text string) bool {
 	if strings.HasPrefix(text, "file://") {
 		return true
 	}
-	return strings.IndexFunc(text, unicode.IsSpace) < 0 && !isTemplate(text) &&
+	return strings.IndexFunc(text, unicode.IsSpace) < 0 && !template.Is(text) &&
 		slices.Contains([]string{".txt", ".md", ".json", ".j2", ".njk"}, strings.ToLower(path.Ext(text)))
 }
 

@@ -72,9 +72,9 @@ func (b *Bundle) read(ctx context.Context, h lib.Host, keep bool) parsed {
 	case b.Code():
 		return b.codeIn(ctx, h)
 	case isYAML(b.Path):
-		return b.parseYAML(keep) //nolint:contextcheck // templates have a time limit of their own
+		return b.parseYAML(keep) //nolint:contextcheck // code of checks is compiled with a time limit of its own
 	default:
-		return b.parseLines(keep) //nolint:contextcheck // templates have a time limit of their own
+		return b.parseLines(keep) //nolint:contextcheck // code of checks is compiled with a time limit of its own
 	}
 }
 

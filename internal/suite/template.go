@@ -1,93 +1,174 @@
 package suite
 
 import (
-	"context"
-	_ "embed" // template.js
-	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"sync"
-	"time"
 
+	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/script"
-	"github.com/plumb-eval/plumb/third_party/nunjucks"
+	"github.com/plumb-eval/plumb/internal/template"
 )
 
-//go:embed template.js
-var templateScript string
-
-// The limits of the templates of one case.
-const (
-	templateTime   = 5 * time.Second
-	templateMemory = 128 << 20
-)
-
-// isTemplate reports whether a text has the syntax of a template. Other texts render as themselves.
-func isTemplate(text string) bool {
-	return strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, "{#")
-}
-
-// templates renders templates in an engine that has no access to files, programs or the environment. It is safe for
-// concurrent use; its first template starts the engine.
+// templates parses templates, each once. It is safe for concurrent use.
 type templates struct {
-	start sync.Once
-	vm    *script.VM
-	err   error
+	mu     sync.Mutex
+	parsed map[string]parsedTemplate
 }
 
-// templateProblem is a mistake in a template. Line and Column count from 1; 0 means unknown.
-type templateProblem struct {
-	Message string   `json:"message"`
-	Hint    string   `json:"hint"`
-	Word    string   `json:"word"`
-	Known   []string `json:"known"`
-	Line    int      `json:"line"`
-	Column  int      `json:"column"`
+type parsedTemplate struct {
+	*template.Template
+	err error
 }
 
-// render renders texts with the variables of a case, which are a JSON object. If problem is not nil, it is that of the
-// text after the rendered ones. An error means that no text can be rendered.
-func (t *templates) render(
-	texts []string, vars json.RawMessage,
-) (rendered []string, problem *templateProblem, _ error) {
-	t.start.Do(func() {
-		const name = "templates"
-		t.vm, t.err = script.Start(context.Background(), script.Load(name), script.Options{
-			Modules: map[string]string{name: nunjucks.Source() + "\n" + templateScript}, MemoryLimit: templateMemory,
-			Policy: script.Policy{ReadOnly: true, NoExec: true},
+func (t *templates) parse(text string) (*template.Template, error) {
+	const most = 1000 // a suite has a template for each prompt and check, but its cases can have their own
+	t.mu.Lock()
+	p, ok := t.parsed[text]
+	t.mu.Unlock()
+	if ok {
+		return p.Template, p.err
+	}
+	p.Template, p.err = template.Parse(text)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.parsed) >= most || t.parsed == nil {
+		t.parsed = map[string]parsedTemplate{}
+	}
+	t.parsed[text] = p
+	return p.Template, p.err
+}
+
+// slot is a text of a case that may be a template. key names it, and inserts says what it may insert.
+type slot struct {
+	*doc.Value
+	key     string
+	inserts check.Insertion
+}
+
+// slots returns the texts of a case that have the syntax of a template. Templates are rendered within these texts, after
+// the case was parsed, so what they insert changes neither the keys of a case nor its checks.
+func slots(v *doc.Value) (all []slot) {
+	add := func(of *doc.Value, key string, inserts check.Insertion) {
+		of.Strings(func(s *doc.Value) bool {
+			if template.Is(s.Text()) {
+				all = append(all, slot{s, key, inserts})
+			}
+			return true
 		})
-	})
-	if t.err != nil {
-		return nil, nil, fmt.Errorf("start the template engine: %w", t.err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), templateTime)
-	defer cancel()
-	raw, err := t.vm.Call(ctx, "render", texts, vars)
-	switch {
-	case errors.Is(err, script.ErrTimeout):
-		message := fmt.Sprintf("the templates of the case take longer than %v", templateTime)
-		return nil, &templateProblem{Message: message}, nil
-	case err != nil && t.vm.Dead():
-		return nil, nil, fmt.Errorf("render templates: %w", err)
-	case err != nil:
-		return nil, &templateProblem{Message: "the templates of the case need too much memory"}, nil
-	case len(raw) > doc.CaseBytes:
-		return nil, &templateProblem{Message: "the rendered case has more than " + doc.Size(doc.CaseBytes)}, nil
+	var spec func(of *doc.Value, kind string)
+	spec = func(of *doc.Value, kind string) {
+		for i := range of.List {
+			spec(&of.List[i], kind)
+		}
+		if name := of.Get("type"); name != nil {
+			kind = name.Text()
+		}
+		for i := range of.Members {
+			switch m := &of.Members[i]; m.Key {
+			case "assertions", "before":
+				spec(&m.Value, kind)
+			default:
+				add(&m.Value, m.Key, check.Inserts(kind, m.Key))
+			}
+		}
 	}
-	var reply struct {
-		Rendered []string         `json:"rendered"`
-		Problem  *templateProblem `json:"problem"`
+	for i := range v.Members {
+		switch m := &v.Members[i]; m.Key {
+		case "input":
+			if m.Value.Kind == doc.String {
+				add(&m.Value, m.Key, check.InsertText)
+			}
+			for k := range m.Value.List {
+				message := &m.Value.List[k]
+				for j := range message.Members {
+					inserts := check.InsertNothing
+					if message.Members[j].Key == "content" {
+						inserts = check.InsertText
+					}
+					add(&message.Members[j].Value, message.Members[j].Key, inserts)
+				}
+			}
+		case "system", "ideal":
+			add(&m.Value, m.Key, check.InsertText)
+		case "transform":
+			add(&m.Value, m.Key, check.InsertNothing)
+		case "assertion", "assertions":
+			spec(&m.Value, "")
+		}
 	}
-	if err := json.Unmarshal(raw, &reply); err != nil {
-		return nil, nil, fmt.Errorf("render templates: %w", err)
-	}
-	return reply.Rendered, reply.Problem, nil
+	return all
 }
 
-func (t *templates) close() {
-	if t.vm != nil {
-		_ = t.vm.Close() // its errors belong to no text
+// render returns the text of a slot. An error is a *[template.Problem].
+func (t *templates) render(s *slot, scope *template.Scope) (string, error) {
+	parsed, err := t.parse(s.Text())
+	if s.inserts == check.InsertNothing {
+		if err == nil {
+			if text, ok := parsed.Constant(); ok {
+				return text, nil
+			}
+		}
+		return "", refused(s.key, parsed)
+	}
+	if err != nil {
+		return "", err
+	}
+	return scope.Render(parsed, quotes()[s.inserts])
+}
+
+// refused is the problem of a template where a value would change what a check means.
+func refused(key string, t *template.Template) *template.Problem {
+	switch key {
+	case "expr", "transform":
+		variable := "NAME"
+		if t != nil {
+			for _, use := range t.Uses() {
+				if use.Kind == "variable" && !use.Bound {
+					variable = strings.Join(use.Path, ".")
+					break
+				}
+			}
+		}
+		return &template.Problem{
+			Message: key + " is code, and a template in it would make data a part of the code",
+			Hint:    fmt.Sprintf("use vars.%s or context.vars.%[1]s, which have the value", variable),
+		}
+	case "run", "file":
+		return &template.Problem{
+			Message: key + " names what is started, and a template cannot choose that",
+			Hint:    "the code gets the variables as vars; a program reads them from its stdin",
+		}
+	}
+	return &template.Problem{
+		Message: key + " decides what is checked, and a template cannot choose that",
+		Hint:    "write the value, or use a js check with vars",
+	}
+}
+
+var (
+	plainPath = regexp.MustCompile(`^[^*?\[\]{}\\!]*$`)
+	plainName = regexp.MustCompile(`^[\pL\pN_-]*$`)
+)
+
+// quotes returns how a value is written where it is not a plain text, so that it stands for itself.
+func quotes() map[check.Insertion]template.Quote {
+	return map[check.Insertion]template.Quote{
+		check.InsertPattern: func(value string) (string, error) { return regexp.QuoteMeta(value), nil },
+		check.InsertPath: func(value string) (string, error) {
+			if !plainPath.MatchString(value) || strings.Contains(value, "..") {
+				return "", errors.New("the value has a character with a meaning in a path, such as * or two points")
+			}
+			return value, nil
+		},
+		check.InsertName: func(value string) (string, error) {
+			if !plainName.MatchString(value) {
+				return "", errors.New("the value has a character with a meaning here: only letters, digits, _ and - can be inserted")
+			}
+			return value, nil
+		},
 	}
 }

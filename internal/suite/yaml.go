@@ -46,7 +46,6 @@ func (b *Bundle) parseYAML(keep bool) (all parsed) {
 	x := &expander{
 		sources: oneSource(b.Path), files: b.files, templates: &templates{}, lines: lineEnds(data) + 1,
 	}
-	defer x.templates.close()
 	cases, literal := x.expandSections(content)
 	all.problems = append(append(all.problems, twice...), x.all()...)
 	r := &caseReader{sources: x.sources, keep: keep, strict: b.Version != "", code: b.checkCode}
