@@ -28,10 +28,13 @@ const updateWait = time.Minute
 // minute.
 func Update(ctx context.Context, path string, change func(path string) error) (err error) {
 	switch real, err := filepath.EvalSymlinks(path); {
-	case err == nil: // a link to the file survives only if the file behind it is replaced
-		path = real
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
+	case err == nil && real != path: // a link to the file survives only if the file behind it is replaced
+		if err := Update(ctx, real, change); err != nil {
+			return fmt.Errorf("%s: %w", path, err)
+		}
+		return nil
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: %w", path, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
