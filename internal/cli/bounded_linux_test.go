@@ -18,7 +18,7 @@ import (
 func specials(t *testing.T) map[string]func(path string) error {
 	t.Helper()
 	linked := func(to string) func(string) error { return func(path string) error { return os.Symlink(to, path) } }
-	short, err := os.MkdirTemp("", "p") // the path of a socket is at most 107 bytes long
+	short, err := os.MkdirTemp("", "p") //nolint:usetesting // the path of a socket is at most 107 bytes long
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,6 +132,8 @@ func boundedPlaces() map[string]boundedPlace {
 
 // TestBounded: whatever a command opens by a path is a regular file, or the command ends after a
 // stated time, with exit code 2 and the path.
+//
+//nolint:tparallel // beside others, its 10 seconds of waiting for pipes would become more
 func TestBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("slow: a pipe has 10 seconds")

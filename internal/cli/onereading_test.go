@@ -65,11 +65,13 @@ func TestOneReadingDuplicateKeys(t *testing.T) {
 		{"a.json", blocks, map[string]string{"b.json": results}, []string{"compare a.json b.json", "run s.jsonl --command true --output a.json"}},
 		{
 			"a.json", `{"evalId":"e","results":{"results":[{"testIdx":0,"success":true,"provider":{"id":"p"},"prompt":{"raw":"x","label":"l"},"vars":{"x":"y"},"testCase":{"vars":{"x":"y"}}}]}}`,
-			map[string]string{"b.json": results}, []string{"compare a.json b.json"},
+			map[string]string{"b.json": results},
+			[]string{"compare a.json b.json"},
 		},
 		{
 			"plumb.snapshots.json", `{"version":1,"entries":{"a::command":{"caseId":"a","runnerId":"command","metric":"totalTokens","value":7,"agentType":"","model":""}}}`,
-			map[string]string{"plumb.yaml": "suites: [s.jsonl]\nrunners: {command: {command: [echo, hi]}}\nsnapshots: {tolerance: {percent: 5}}\n"}, []string{"run"},
+			map[string]string{"plumb.yaml": "suites: [s.jsonl]\nrunners: {command: {command: [echo, hi]}}\nsnapshots: {tolerance: {percent: 5}}\n"},
+			[]string{"run"},
 		},
 		{"gold.jsonl", `{"input":"i","output":"x","judge_prompt":"good?","label":"pass"}` + "\n", nil, []string{"judge calibrate gold.jsonl --judge openai:gpt-5"}},
 		{filepath.Join(dir, "run.json"), "", nil, []string{"report last", "resume last", "score last"}},

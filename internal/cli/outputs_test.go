@@ -27,6 +27,7 @@ func TestF13F21OutputsReplaceNothing(t *testing.T) {
 		"other.yaml": "a: 1\n",
 	}
 	setup := func(t *testing.T) *world {
+		t.Helper()
 		w := newWorld(t)
 		for name, text := range files {
 			w.write(name, text)
@@ -122,9 +123,10 @@ func TestF13ConvertKeepsItsSources(t *testing.T) {
 		w.write("tests.csv", "x,__expected\nhi,hi\n")
 		prepare(w)
 		source := "foo.yaml"
-		if name == "source" {
+		switch name {
+		case "source":
 			source = "suite.yaml"
-		} else if name == "config" {
+		case "config":
 			source = "plumb.yaml"
 		}
 		before := w.tree()

@@ -37,6 +37,8 @@ func secretArguments() [][]string {
 
 // TestF9_SecretsInMessages: no message of any command repeats a secret, or what has the form of a
 // well-known kind of key, wherever it stands in the command line, the config or a suite.
+//
+//nolint:tparallel // it starts commands on all processors
 func TestF9_SecretsInMessages(t *testing.T) {
 	secrets := map[string]string{
 		"of a variable": `tEam-0x"55/80+canary`,

@@ -72,7 +72,7 @@ func File(ctx context.Context, path string, o Options) (*Result, error) {
 		return nil, w.twice
 	}
 	r := w.result()
-	r.Reads = append(w.reads, path)
+	r.Reads = append(slices.Clone(w.reads), path)
 	return r, nil
 }
 

@@ -59,13 +59,12 @@ func (o *Outputs) form(name string) *regexp.Regexp {
 func (o *Outputs) Report(name, path, shown string) error {
 	return o.check("report "+name+": "+shown, path, func(f *os.File) error {
 		// A report of a long run has its last words at the end.
-		text := make([]byte, head)
-		n, err := f.ReadAt(text, 0)
+		text := make([]byte, 2*head)
+		n, err := f.ReadAt(text[:head], 0)
 		if info, statErr := f.Stat(); n == head && statErr == nil {
-			tail := make([]byte, min(head, info.Size()-head))
-			m, _ := f.ReadAt(tail, info.Size()-int64(len(tail)))
-			text = append(text, tail[:m]...)
-			n = len(text)
+			rest := min(head, info.Size()-head)
+			m, _ := f.ReadAt(text[head:head+rest], info.Size()-rest)
+			n += m
 		}
 		form := o.form(name)
 		if n == 0 || form == nil || form.Match(bytes.TrimPrefix(text[:n], []byte("\xEF\xBB\xBF"))) {
