@@ -25,13 +25,20 @@ type claim struct {
 	call string
 	// tool means that a tool other than a shell was to read it.
 	tool bool
-	// command is the index of the command that was to read it, or -1, and text its words.
+	// event is the index of its event, or noEvent.
+	event int
+	// command is the index of the command that was to read it, or -1; then text is that command.
 	command int
 	text    string
-	// late means that it has no event. withdrawn means that it did not happen.
-	late, withdrawn bool
+	// before is the claim of the same call before this one.
+	before *claim
+	// withdrawn means that it did not happen.
+	withdrawn bool
 	outputs
 }
+
+// noEvent is the event of a file that was asked for after fullEvents.
+const noEvent = -1
 
 // outputs is what the results of a call show of a file.
 type outputs struct {
@@ -81,24 +88,28 @@ const (
 func (r *Recorder) Output(o Origin, output string) {
 	r.last = result{o.Call, output}
 	r.missed(o, output)
-	r.compare(r.asked[o.Call], output)
+	r.compare(r.asked(o.Call), output)
 }
 
 // proveLast compares the latest result with the files that its call asked for, if the record of the
 // result came first.
 func (r *Recorder) proveLast(o Origin) {
 	if o.Call != "" && r.last.call == o.Call {
-		r.compare(r.asked[o.Call], r.last.output)
+		r.compare(r.asked(o.Call), r.last.output)
 	}
 }
 
 // compare notes what an output shows of the files that its call asked for.
-func (r *Recorder) compare(claims []*claim, output string) {
+func (r *Recorder) compare(latest *claim, output string) {
+	const recent = 2 * maxReads // if all calls have the same id, the time must not grow with the square
+	var claims []*claim
+	for c := latest; c != nil && len(claims) < recent; c = c.before {
+		claims = append(claims, c)
+	}
 	if len(claims) == 0 {
 		return
 	}
-	const recent = 2 * maxReads // if all calls have the same id, the time must not grow with the square
-	claims = claims[max(0, len(claims)-recent):]
+	slices.Reverse(claims)
 	inner := printed(output)
 	own := ownText(inner)
 	said := outputs{printed: own != "", shortened: shortened(output)}
@@ -140,8 +151,13 @@ func (r *Recorder) compare(claims []*claim, output string) {
 // one of the other files says does not count.
 func (r *Recorder) match(c *claim, version text, lines []string, others []*known) {
 	found, searches := map[string]bool{}, 0
+	command := c.text
+	if c.command >= 0 {
+		command = r.Report.Events[c.command].Command
+	}
+	command = flat(command)
 	own := func(part string) bool {
-		return part != "" && !strings.Contains(c.text, part) && !slices.ContainsFunc(others, func(k *known) bool {
+		return part != "" && !strings.Contains(command, part) && !slices.ContainsFunc(others, func(k *known) bool {
 			return slices.ContainsFunc(k.versions, func(v text) bool { return strings.Contains(v.flat, part) })
 		})
 	}
@@ -343,28 +359,49 @@ func (r *Recorder) judge(c *claim) verdict {
 // prove removes the events that did not happen, and the reads that the record does not prove. It
 // returns the files that were read and have no event.
 func (r *Recorder) prove() (late []string) {
-	type place struct{ call, path string }
-	verdicts := map[place]verdict{}
-	read := map[string]bool{}
+	verdicts := make([]verdict, len(r.Report.Events))
+	unread := map[string]bool{} // the unproven ones
+	judged := func(c *claim) (v verdict) {
+		switch {
+		case c.withdrawn:
+			return notRead
+		case c.event == noEvent:
+			return r.judge(c)
+		}
+		return verdicts[c.event]
+	}
 	for _, c := range r.claims {
-		if at := (place{c.call, c.path}); !c.withdrawn {
-			verdicts[at] = max(verdicts[at], r.judge(c))
-			read[c.path] = read[c.path] || verdicts[at] == wasRead
+		if c.event != noEvent && !c.withdrawn {
+			verdicts[c.event] = max(verdicts[c.event], r.judge(c))
 		}
 	}
 	for _, c := range r.claims {
-		switch v := verdicts[place{c.call, c.path}]; {
-		case c.withdrawn:
-		case c.late && v == wasRead:
+		switch v := judged(c); {
+		case v == unproven:
+			unread[c.path] = true
+		case v == wasRead && c.event == noEvent:
 			late = append(late, c.path)
-		case v == unproven && !read[c.path] && len(r.Report.UnprovenReads) < maxList:
-			read[c.path] = true // once
+		}
+	}
+	for _, c := range r.claims {
+		if len(unread) > 0 && judged(c) == wasRead {
+			delete(unread, c.path)
+		}
+	}
+	for _, c := range r.claims {
+		if unread[c.path] && len(r.Report.UnprovenReads) < maxList {
+			delete(unread, c.path) // once
 			r.Report.UnprovenReads = append(r.Report.UnprovenReads, c.path)
 		}
 	}
-	r.Report.Events = slices.DeleteFunc(r.Report.Events, func(e plumb.SessionEvent) bool {
-		return e.Type == retracted || e.Type == plumb.SessionFileRead && verdicts[place{e.CallID, e.Path}] != wasRead
-	})
+	kept := r.Report.Events[:0]
+	for i := range r.Report.Events {
+		if e := &r.Report.Events[i]; e.Type != retracted && (e.Type != plumb.SessionFileRead || verdicts[i] == wasRead) {
+			kept = append(kept, *e)
+		}
+	}
+	clear(r.Report.Events[len(kept):])
+	r.Report.Events = kept
 	if n := len(r.Report.UnprovenReads); n > 0 {
 		r.Note(fmt.Sprintf("the record does not show whether the agent read %s, so no check concludes from it",
 			someOf(r.Report.UnprovenReads)))

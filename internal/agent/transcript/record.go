@@ -105,10 +105,8 @@ type Recorder struct {
 	noted  map[string]bool
 	// missing has the lines of results that name missing files, by call.
 	missing map[string][]string
-	// claims are the files that the agent asked for, and asked those of each call. last is the latest
-	// result.
+	// claims are the files that the agent asked for. last is the latest result.
 	claims   []*claim
-	asked    map[string][]*claim
 	last     result
 	contents map[string]*known
 	compared int // lines of outputs, for each file that they were compared with
@@ -124,6 +122,7 @@ type call struct {
 	id, tool    string
 	first, last int
 	denied      bool
+	asked       *claim // the latest file that the call asked for
 }
 
 // NewRecorder returns a recorder for one transcript.
@@ -138,7 +137,7 @@ func NewRecorder(format *Format, t *Transcript) *Recorder {
 		Steps: NewSteps(format), SkillEvidence: "Loaded via skill tool", shell: newShell(),
 		Unknown: map[string]int{}, names: map[string]string{}, offers: map[plumb.Offer]bool{},
 		calls: map[string]*call{},
-		noted: map[string]bool{}, missing: map[string][]string{}, asked: map[string][]*claim{},
+		noted: map[string]bool{}, missing: map[string][]string{},
 		contents: map[string]*known{},
 	}
 }
@@ -261,7 +260,10 @@ func (r *Recorder) Command(o Origin, command string) ShellPlace {
 // CommandReads records the files that a command reads, as far as its output shows that it did.
 func (r *Recorder) CommandReads(o Origin, command string) ShellPlace {
 	requests, end := r.shell.reads(command)
-	ran, text := r.ran(o.Call), flat(command)
+	ran, text := r.ran(o.Call), ""
+	if ran < 0 {
+		text = command
+	}
 	for _, q := range requests {
 		r.claim(&claim{request: q, command: ran, text: text}, o)
 	}
@@ -285,7 +287,7 @@ func (r *Recorder) CommandOnly(o Origin, command string) {
 	}
 	e := plumb.SessionEvent{Type: plumb.SessionCommand, Command: r.copied(command)}
 	if len(r.Report.Events) >= fullEvents { // it replaces its tool call
-		for call := range r.eventsOf(o.Call) {
+		for _, call := range r.eventsOf(o.Call) {
 			if call.Type == plumb.SessionToolCall {
 				r.incomplete(plumb.SessionToolCall)
 				e.At, e.CallID, e.Subagent, e.Truncated = call.At, call.CallID, call.Subagent, r.cut
@@ -299,7 +301,7 @@ func (r *Recorder) CommandOnly(o Origin, command string) {
 
 // Exit completes the commands of a call with their exit code.
 func (r *Recorder) Exit(callID string, code int) {
-	for e := range r.eventsOf(callID) {
+	for _, e := range r.eventsOf(callID) {
 		if e.Type == plumb.SessionCommand && e.ExitCode == nil {
 			e.ExitCode = &code
 		}
@@ -319,20 +321,22 @@ func (r *Recorder) claim(c *claim, o Origin) {
 		return
 	}
 	c.path = r.Name(c.path)
+	i, known := r.find(o.Call, plumb.SessionFileRead, c.path)
 	switch {
 	case len(r.Report.Events) >= fullEvents && !r.overflow:
 		r.incomplete(plumb.SessionFileRead)
-		c.late = true
-	case r.find(o.Call, plumb.SessionFileRead, c.path) != nil:
+		i = noEvent
+	case known:
 	case !r.admits(plumb.SessionFileRead):
 		return
 	default:
+		i = len(r.Report.Events)
 		r.add(plumb.SessionEvent{Type: plumb.SessionFileRead, Path: c.path}, o)
 	}
-	c.call = r.Name(o.Call)
+	c.event = i
 	r.claims = append(r.claims, c)
-	if c.call != "" {
-		r.asked[c.call] = append(r.asked[c.call], c)
+	if call := r.call(o.Call); call != nil {
+		c.call, c.before, call.asked = call.id, call.asked, c
 	}
 }
 
@@ -348,15 +352,14 @@ func (r *Recorder) ran(callID string) int {
 	return -1
 }
 
-// find returns the event of a call that has a type and names a path or a skill, nil if there is
-// none.
-func (r *Recorder) find(call string, kind plumb.SessionEventType, about string) *plumb.SessionEvent {
-	for e := range r.eventsOf(call) {
+// find returns the index of the event of a call that has a type and names a path or a skill.
+func (r *Recorder) find(call string, kind plumb.SessionEventType, about string) (index int, found bool) {
+	for i, e := range r.eventsOf(call) {
 		if e.Type == kind && e.Path+e.Skill == about {
-			return e
+			return i, true
 		}
 	}
-	return nil
+	return 0, false
 }
 
 // FileChange records that the agent reports a change of a file. Kind is "add", "update" or
@@ -366,8 +369,8 @@ func (r *Recorder) FileChange(o Origin, kind, path string) {
 	if path == "" {
 		return
 	}
-	if e := r.find(o.Call, plumb.SessionFileChange, path); e != nil {
-		e.Change = r.Name(kind) // the later record is more exact
+	if i, ok := r.find(o.Call, plumb.SessionFileChange, path); ok {
+		r.Report.Events[i].Change = r.Name(kind) // the later record is more exact
 		return
 	}
 	if r.admits(plumb.SessionFileChange) {
@@ -377,7 +380,7 @@ func (r *Recorder) FileChange(o Origin, kind, path string) {
 
 // Skill records that a tool loaded a skill.
 func (r *Recorder) Skill(o Origin, name, signal string) {
-	if name != "" && r.find(o.Call, plumb.SessionSkill, name) == nil && r.admits(plumb.SessionSkill) {
+	if _, known := r.find(o.Call, plumb.SessionSkill, name); name != "" && !known && r.admits(plumb.SessionSkill) {
 		r.add(plumb.SessionEvent{Type: plumb.SessionSkill, Skill: r.copied(name), Signal: r.Name(signal)}, o)
 	}
 }
@@ -417,16 +420,16 @@ func (r *Recorder) Denial(o Origin, tool, message string) {
 // files that the command reads, because a failing command may have read some of them.
 func (r *Recorder) retract(callID string, all bool) {
 	if !all {
-		for e := range r.eventsOf(callID) {
+		for _, e := range r.eventsOf(callID) {
 			if e.Type == plumb.SessionCommand {
 				return
 			}
 		}
 	}
-	for _, c := range r.asked[callID] {
+	for c := r.asked(callID); c != nil; c = c.before {
 		c.withdrawn = true
 	}
-	for e := range r.eventsOf(callID) {
+	for _, e := range r.eventsOf(callID) {
 		switch e.Type {
 		case plumb.SessionFileRead, plumb.SessionFileChange, plumb.SessionSkill:
 			e.Type = retracted
@@ -548,15 +551,29 @@ func (r *Recorder) add(e plumb.SessionEvent, o Origin) {
 	if n > 0 && e.At != nil && r.Report.Events[n-1].At != nil && e.At.Equal(*r.Report.Events[n-1].At) {
 		e.At = r.Report.Events[n-1].At // most events of a record have the time of the record
 	}
-	if o.Call != "" {
-		c := r.calls[o.Call]
-		if c == nil {
-			c = &call{id: r.copied(o.Call), first: n}
-			r.calls[c.id] = c
-		}
+	if c := r.call(o.Call); c != nil {
 		c.last, e.CallID = n, c.id
 	}
 	r.Report.Events = append(r.Report.Events, e)
+}
+
+// call returns the call with an id, nil if the id is empty. A new one has no events.
+func (r *Recorder) call(id string) *call {
+	c := r.calls[id]
+	if c == nil && id != "" {
+		n := len(r.Report.Events)
+		c = &call{id: r.copied(id), first: n, last: n - 1}
+		r.calls[c.id] = c
+	}
+	return c
+}
+
+// asked returns the latest file that a call asked for, nil if there is none.
+func (r *Recorder) asked(callID string) *claim {
+	if c := r.calls[callID]; c != nil {
+		return c.asked
+	}
+	return nil
 }
 
 // recentEvents bounds the search for events: if all calls have the same id, the time must not grow
@@ -564,14 +581,14 @@ func (r *Recorder) add(e plumb.SessionEvent, o Origin) {
 const recentEvents = 1000
 
 // eventsOf yields the events of a call, or the latest of them.
-func (r *Recorder) eventsOf(callID string) iter.Seq[*plumb.SessionEvent] {
-	return func(yield func(*plumb.SessionEvent) bool) {
+func (r *Recorder) eventsOf(callID string) iter.Seq2[int, *plumb.SessionEvent] {
+	return func(yield func(int, *plumb.SessionEvent) bool) {
 		c := r.calls[callID]
 		if c == nil {
 			return
 		}
 		for i := max(c.first, c.last-recentEvents); i <= c.last; i++ {
-			if e := &r.Report.Events[i]; e.CallID == c.id && !yield(e) {
+			if e := &r.Report.Events[i]; e.CallID == c.id && !yield(i, e) {
 				return
 			}
 		}
