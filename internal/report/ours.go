@@ -88,7 +88,8 @@ func (o *Outputs) Blocks(path, shown string) error {
 }
 
 // converted is what the files of a conversion look like: a suite, and a config.
-var converted = regexp.MustCompile(`(?m)^# (?:Converted from .* by plumb convert\.|yaml-language-server: .*/plumb\.config\.schema\.json$)`)
+var converted = regexp.MustCompile(
+	`(?m)^# (?:Converted from .* by plumb convert\.|yaml-language-server: .*/plumb\.config\.schema\.json$)`)
 
 // Converted checks a file of a conversion. It must be the file of an earlier one, or none.
 func (o *Outputs) Converted(path string) error {
