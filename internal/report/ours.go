@@ -102,7 +102,8 @@ func (o *Outputs) Converted(path string) error {
 		if err != nil || len(text) == 0 || converted.Match(text) {
 			return err
 		}
-		return plumb.WithHint(errors.New("plumb convert did not write this file"), "remove it, or write to another directory with -o")
+		return plumb.WithHint(errors.New("plumb convert did not write this file"),
+			"remove it, or write to another directory with -o")
 	})
 }
 
