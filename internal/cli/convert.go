@@ -59,7 +59,7 @@ cannot be read.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().StringVarP(&c.out, "output-dir", "o", "", "write to this `directory` (default: the current one)")
-	cmd.Flags().BoolVar(&c.force, "force", false, "replace existing files")
+	cmd.Flags().BoolVar(&c.force, "force", false, "replace the files of an earlier conversion")
 	return cmd
 }
 
@@ -138,11 +138,11 @@ func (c *convertCmd) write(w *converted, r *convert.Result) error {
 		if f.text == nil || r.Suite == nil {
 			continue
 		}
-		if err := outputs.Converted(path); err != nil {
-			return err
-		}
 		if exists(path) && !c.force {
 			return plumb.WithHint(fmt.Errorf("%s exists already", c.shown(path)), "replace it with --force, or write to another directory with -o")
+		}
+		if err := outputs.Converted(path); err != nil {
+			return err
 		}
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // not a secret

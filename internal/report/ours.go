@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
@@ -85,13 +86,24 @@ func (o *Outputs) Blocks(path, shown string) error {
 	return CheckBlockFile(path)
 }
 
-// Converted checks a file of a conversion. It must be a regular file, or none.
+// converted is what the files of a conversion look like: a suite, and a config.
+var converted = regexp.MustCompile(
+	`(?m)^# (?:Converted from .* by plumb convert\.|yaml-language-server: .*/plumb\.config\.schema\.json$)`)
+
+// Converted checks a file of a conversion. It must be the file of an earlier one, or none.
 func (o *Outputs) Converted(path string) error {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() && !info.IsDir() {
 		return plumb.WithHint(fmt.Errorf("write %s: it is not a regular file", path), "name another directory")
 	}
-	return o.check("write "+path, path, nil)
+	return o.check("write "+path, path, func(f *os.File) error {
+		text, err := io.ReadAll(io.LimitReader(f, head))
+		if err != nil || len(text) == 0 || converted.Match(text) {
+			return err
+		}
+		return plumb.WithHint(errors.New("plumb convert did not write this file"),
+			"remove it, or write to another directory with -o")
+	})
 }
 
 // check returns the error of the file at path. ours returns why its content is not that of the output.

@@ -132,7 +132,9 @@ func (x *expander) readData(v *doc.Value) []doc.Value {
 			for i := range found {
 				if found[i].Kind == doc.Map {
 					found[i].Shift(base)
-					all = append(all, x.row(&found[i]))
+					if c, ok := x.row(&found[i]); ok {
+						all = append(all, c)
+					}
 				}
 			}
 		}
@@ -141,9 +143,11 @@ func (x *expander) readData(v *doc.Value) []doc.Value {
 }
 
 // row turns a row of data into a case. Its columns are variables, except id and those that begin with two underscores,
-// which have the meaning that they have in promptfoo.
-func (x *expander) row(row *doc.Value) doc.Value {
-	c := doc.Value{Kind: doc.Map, Place: row.Place}
+// which have the meaning that they have in promptfoo. ok is false for a row without checks that has an
+// unknown column: the name of the column is the problem, and not each row.
+func (x *expander) row(row *doc.Value) (c doc.Value, ok bool) {
+	ok = true
+	c = doc.Value{Kind: doc.Map, Place: row.Place}
 	vars := doc.Value{Kind: doc.Map, Place: row.Place}
 	metadata, checks := doc.Value{Kind: doc.Map, Place: row.Place}, doc.Value{Kind: doc.List, Place: row.Place}
 	metric, limit := "", row.Get("__threshold")
@@ -170,7 +174,7 @@ func (x *expander) row(row *doc.Value) doc.Value {
 		case text == "" && m.Value.Kind == doc.String:
 		case isCheck && strings.TrimSpace(text) == "" && m.Value.Kind == doc.String:
 		case isCheck && (number == "" || err == nil):
-			if spec, ok := x.expectation(m, scored); ok {
+			if spec, read := x.expectation(m, scored); read {
 				checks.List = append(checks.List, spec)
 			}
 		case name == "prefix" || name == "suffix":
@@ -188,6 +192,7 @@ func (x *expander) row(row *doc.Value) doc.Value {
 				x.add(m.Value.Place, fmt.Sprintf("__threshold must be a number from 0 to 1, not %q", text), "")
 			}
 		default:
+			ok = false
 			column := x.sources.in(m.Place).File + "\x00" + m.Key
 			if x.columns[column] {
 				continue // one mistake of a header is one problem
@@ -213,7 +218,7 @@ func (x *expander) row(row *doc.Value) doc.Value {
 		}
 		c.Members = append(c.Members, doc.Member{Key: "assertions", Place: row.Place, Value: checks})
 	}
-	return c
+	return c, ok || len(checks.List) > 0
 }
 
 // own are the keys of a case that the expanded cases do not have.
