@@ -118,7 +118,7 @@ func (r *Recorder) compare(claims []*claim, output string) {
 			}
 		}
 		var others []*known
-		if c.course == perhaps {
+		if c.course == perhaps || c.out < shown || c.selects {
 			for _, other := range claims {
 				if other.path != c.path && !other.tool && len(others) < maxOthers {
 					others = append(others, r.content(other.path))
@@ -136,12 +136,14 @@ func (r *Recorder) compare(claims []*claim, output string) {
 	}
 }
 
-// match notes what the lines of an output show of one version of a file. What the command itself or
-// one of the other files says does not count.
+// match notes what the lines of an output show of one version of a file. What the command itself
+// says does not count. What one of the other files says is no part that proves a read, because files
+// such as skills have lines in common.
 func (r *Recorder) match(c *claim, version text, lines []string, others []*known) {
 	found, searches := map[string]bool{}, 0
-	own := func(part string) bool {
-		return part != "" && !strings.Contains(c.text, part) && !slices.ContainsFunc(others, func(k *known) bool {
+	own := func(part string) bool { return part != "" && !strings.Contains(c.text, part) }
+	unique := func(part string) bool {
+		return !slices.ContainsFunc(others, func(k *known) bool {
 			return slices.ContainsFunc(k.versions, func(v text) bool { return strings.Contains(v.flat, part) })
 		})
 	}
@@ -168,24 +170,31 @@ func (r *Recorder) match(c *claim, version text, lines []string, others []*known
 			}
 		}
 		if own(part) {
-			found[part] = true
+			found[part] = unique(part)
 		}
 	}
 	letters := 0
-	for part := range found {
+	for part, unique := range found {
 		c.shares = c.shares || len(part) >= sharedText
+		if !unique {
+			continue
+		}
 		for _, char := range part {
 			if unicode.IsLetter(char) || unicode.IsDigit(char) {
 				letters++
 			}
 		}
 	}
+	has := func(line string) bool {
+		unique, ok := found[line]
+		return ok && (unique || c.out == shown)
+	}
 	all := len(version.lines) > 0
 	for line := range version.lines {
-		all = all && found[line]
+		all = all && has(line)
 	}
 	c.part = c.part || letters >= partLetters
-	c.whole = c.whole || all || own(version.flat) && found[version.flat]
+	c.whole = c.whole || all || has(version.flat)
 }
 
 // content returns what is known of the content of a file.
@@ -332,6 +341,8 @@ func (r *Recorder) judge(c *claim) verdict {
 		return unproven
 	case k.sure && len(k.versions) > 0:
 		return notRead
+	case c.selects && !c.alone && len(k.versions) > 0 && !c.shares: // another program printed something
+		return unproven
 	case c.out == shown && !c.elsewhere && c.printed && ended && course >= follows && (succeeded || c.loud):
 		return wasRead
 	case k.sure:
