@@ -164,7 +164,8 @@ func answerOf(r *plumb.SessionReport) uint64 {
 		_, _ = h.Write([]byte{0})
 	}
 	if r.StartedAt != nil {
-		_, _ = h.Write(strconv.AppendInt(nil, r.StartedAt.UnixMilli(), 10))
+		// The sessions of two runners often start in the same millisecond, with the same answer.
+		_, _ = h.Write(strconv.AppendInt(nil, r.StartedAt.UnixNano(), 10))
 	}
 	return max(h.Sum64(), 1)
 }

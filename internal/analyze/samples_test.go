@@ -145,3 +145,17 @@ func TestSampleSize(t *testing.T) {
 		t.Errorf("a sample takes %d bytes", size)
 	}
 }
+
+// TestAnswersOfOneMillisecond: sessions that start together and answer the same are two measurements.
+// A copy of a session is one.
+func TestAnswersOfOneMillisecond(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 11, 24, 13, 0, 0, 1_200_000, time.UTC)
+	later := at.Add(300 * time.Nanosecond)
+	a := &plumb.SessionReport{FinalOutput: "yes", StartedAt: &at}
+	b := &plumb.SessionReport{FinalOutput: "yes", StartedAt: &later}
+	s := collect(t, finished(1, 1, a), finished(2, 1, b), finished(3, 1, a)).Of(0)
+	if s[0].Answer == 0 || s[0].Answer == s[1].Answer || s[0].Answer != s[2].Answer {
+		t.Errorf("answers %x, %x and %x", s[0].Answer, s[1].Answer, s[2].Answer)
+	}
+}

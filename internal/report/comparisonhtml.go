@@ -70,7 +70,7 @@ func comparisonFrontOf(c *compare.Comparison) *comparisonFront {
 	conclusion, rest := conclusionWord(c)
 	f := &comparisonFront{
 		Word: w.name, Mark: w.mark, Conclusion: conclusion + ": " + rest, Advice: settleWords(c), Head: metricHead(),
-		Warnings: c.Warnings, Pairs: plural(c.Pairs.Planned, "pair"),
+		Warnings: c.Warnings,
 	}
 	f.About = oneLine(c.Baseline.Name) + " → " + oneLine(c.Candidate.Name)
 	f.Title = f.Mark + " " + string(c.Conclusion) + " · " + f.About
@@ -168,9 +168,10 @@ type executionKey struct{ caseID, runner string }
 
 // comparisonPage writes the page.
 func comparisonPage(o *Options, out io.Writer, c *Compared) error {
-	front := comparisonFrontOf(without(o.Redact, c.Comparison))
+	front, rows := comparisonFrontOf(without(o.Redact, c.Comparison)), htmlPairs(c)
+	front.Pairs = plural(len(rows), "pair") // each runner has its own
 	return writePage(out, o.Redact, "comparison.html", front, htmlSize, func(b *htmlBlocks) (any, error) {
-		index := &comparisonIndex{Pairs: htmlPairs(c)}
+		index := &comparisonIndex{Pairs: rows}
 		index.RunID, index.List = oneLine(c.Comparison.Candidate.ID), []htmlExecution{}
 		return index, b.pairs(index, o, c)
 	})

@@ -435,6 +435,9 @@ func sideOfRow(words string, side int) string {
 
 // checkPairs checks what the rows of the page of a comparison of two runs show.
 func checkPairs(t *rapid.T, page string, c *Compared, names [2]string) {
+	if head := "Pairs <small>" + plural(len(htmlPairs(c)), "pair") + "</small>"; !strings.Contains(page, head) {
+		t.Errorf("the page does not have %q", head)
+	}
 	var index comparisonIndex
 	_, text, _ := strings.Cut(page, `<script type="application/json" id="index">`)
 	text, _, _ = strings.Cut(text, "</script>")

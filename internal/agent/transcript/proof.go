@@ -129,7 +129,7 @@ func (r *Recorder) compare(latest *claim, output string) {
 			}
 		}
 		var others []*known
-		if c.course == perhaps {
+		if c.course == perhaps || c.out < shown || c.selects {
 			for _, other := range claims {
 				if other.path != c.path && !other.tool && len(others) < maxOthers {
 					others = append(others, r.content(other.path))
@@ -147,8 +147,9 @@ func (r *Recorder) compare(latest *claim, output string) {
 	}
 }
 
-// match notes what the lines of an output show of one version of a file. What the command itself or
-// one of the other files says does not count.
+// match notes what the lines of an output show of one version of a file. What the command itself
+// says does not count. What one of the other files says is no part that proves a read, because files
+// such as skills have lines in common.
 func (r *Recorder) match(c *claim, version text, lines []string, others []*known) {
 	found, searches := map[string]bool{}, 0
 	command := c.text
@@ -156,8 +157,9 @@ func (r *Recorder) match(c *claim, version text, lines []string, others []*known
 		command = r.Report.Events[c.command].Command
 	}
 	command = flat(command)
-	own := func(part string) bool {
-		return part != "" && !strings.Contains(command, part) && !slices.ContainsFunc(others, func(k *known) bool {
+	own := func(part string) bool { return part != "" && !strings.Contains(command, part) }
+	unique := func(part string) bool {
+		return !slices.ContainsFunc(others, func(k *known) bool {
 			return slices.ContainsFunc(k.versions, func(v text) bool { return strings.Contains(v.flat, part) })
 		})
 	}
@@ -184,24 +186,31 @@ func (r *Recorder) match(c *claim, version text, lines []string, others []*known
 			}
 		}
 		if own(part) {
-			found[part] = true
+			found[part] = unique(part)
 		}
 	}
 	letters := 0
-	for part := range found {
+	for part, unique := range found {
 		c.shares = c.shares || len(part) >= sharedText
+		if !unique {
+			continue
+		}
 		for _, char := range part {
 			if unicode.IsLetter(char) || unicode.IsDigit(char) {
 				letters++
 			}
 		}
 	}
+	has := func(line string) bool {
+		unique, ok := found[line]
+		return ok && (unique || c.out == shown)
+	}
 	all := len(version.lines) > 0
 	for line := range version.lines {
-		all = all && found[line]
+		all = all && has(line)
 	}
 	c.part = c.part || letters >= partLetters
-	c.whole = c.whole || all || own(version.flat) && found[version.flat]
+	c.whole = c.whole || all || has(version.flat)
 }
 
 // content returns what is known of the content of a file.
@@ -348,6 +357,8 @@ func (r *Recorder) judge(c *claim) verdict {
 		return unproven
 	case k.sure && len(k.versions) > 0:
 		return notRead
+	case c.selects && !c.alone && len(k.versions) > 0 && !c.shares: // another program printed something
+		return unproven
 	case c.out == shown && !c.elsewhere && c.printed && ended && course >= follows && (succeeded || c.loud):
 		return wasRead
 	case k.sure:

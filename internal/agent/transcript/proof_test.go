@@ -50,3 +50,41 @@ func TestWithoutMissing(t *testing.T) {
 		}
 	}
 }
+
+// TestLinesOfOtherFiles: files have lines in common. Such a line does not prove that a file was read
+// when the command shows another file that has it.
+func TestLinesOfOtherFiles(t *testing.T) {
+	const common = "license: Apache License 2.0\nFollow the common rules of this team.\n"
+	files := map[string]string{"/w/a.md": "name: a\n" + common + "Use a carefully.\n", "/w/b.md": "name: b\n" + common + "Use b carelessly.\n"}
+	for _, tt := range []struct {
+		script, output, unproven string
+		read                     []string
+	}{
+		{"x=$(cat a.md); cat b.md", files["/w/b.md"], "/w/a.md", []string{"/w/b.md"}},
+		{"sed -n 100,200p a.md; cat b.md", files["/w/b.md"], "/w/a.md", []string{"/w/b.md"}},
+		{"grep zzz a.md || cat b.md", files["/w/b.md"], "/w/a.md", []string{"/w/b.md"}},
+		{"jq .x a.md; cat b.md", files["/w/b.md"], "/w/a.md", []string{"/w/b.md"}},
+		{"cat a.md | awk '/zzz/'; cat b.md", files["/w/b.md"], "/w/a.md", []string{"/w/b.md"}},
+		// These show both.
+		{"cat a.md b.md", files["/w/a.md"] + files["/w/b.md"], "", []string{"/w/a.md", "/w/b.md"}},
+		{
+			"sed -n 1,200p a.md; sed -n 1,200p b.md", files["/w/a.md"] + files["/w/b.md"], "",
+			[]string{"/w/a.md", "/w/b.md"},
+		},
+		{"head -n 3 a.md; head -n 3 b.md", "name: a\n" + common + "name: b\n" + common, "", []string{"/w/a.md", "/w/b.md"}},
+	} {
+		r := NewRecorder(&Format{Name: "codex"}, &Transcript{Cwd: "/w"})
+		r.Content = func(path string) Content { return Content{Versions: []string{files[path]}, Sure: true} }
+		r.CommandOnly(Origin{Call: "c"}, tt.script)
+		r.CommandReads(Origin{Call: "c"}, tt.script)
+		r.ToolResult(Origin{Call: "c"}, tt.output, false)
+		r.Exit("c", 0)
+		r.finish()
+		if got := r.Report.Files.ObservedReads; !slices.Equal(got, tt.read) {
+			t.Errorf("%q: reads %q, want %q", tt.script, got, tt.read)
+		}
+		if got := strings.Join(r.Report.UnprovenReads, " "); got != tt.unproven {
+			t.Errorf("%q: unproven %q, want %q", tt.script, got, tt.unproven)
+		}
+	}
+}

@@ -19,6 +19,8 @@ type request struct {
 	elsewhere bool
 	// alone means that nothing else in the script prints something.
 	alone bool
+	// selects means that the program shows only what it is told to select: maybe nothing.
+	selects bool
 }
 
 // reads returns the files that a shell command is told to read, as often as it is, and where it
@@ -40,10 +42,12 @@ func (s *shell) reads(command string) (reads []request, end ShellPlace) {
 		if c.course == never {
 			return
 		}
-		files, shows := c.inputs, false
+		files, shows, selects := c.inputs, false, false
 		if len(c.words) > 0 {
 			name := BaseName(c.words[0].text)
 			var named []shellWord
+			how, _ := readingOf(name)
+			selects = how.script
 			named, shows = operands(name, c.words[1:])
 			if files = append(files, named...); silent(name) {
 				c.out = hidden
@@ -67,7 +71,7 @@ func (s *shell) reads(command string) (reads []request, end ShellPlace) {
 			if len(reads) < maxReads {
 				reads = append(reads, request{
 					path: name, circumstances: c.circumstances, elsewhere: c.unsure && !Absolute(f.text),
-					alone: len(files) == 1,
+					alone: len(files) == 1, selects: selects,
 				})
 			}
 		}
