@@ -41,7 +41,7 @@ func secretArguments() [][]string {
 //nolint:tparallel // it starts commands on all processors
 func TestF9_SecretsInMessages(t *testing.T) {
 	secrets := map[string]string{
-		"of a variable": `tEam-0x"55/80+canary`,
+		"of a variable": `tEam-0x"55/80+canary`, "of .env": "tEam-0x55/81+canary",
 		"sk-":           "sk-proj-Ab1Cd2Ef3Gh4Ij5Kl6Mn7", "sk-ant-": "sk-ant-api03-Ab1Cd2Ef3Gh4Ij5", "AIza": "AIzaSyAb1Cd2Ef3Gh4Ij5Kl6Mn7",
 		"ghp_": "ghp_Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8", "github_pat_": "github_pat_11Ab1Cd2Ef3Gh4Ij5", "AKIA": "AKIAAB1CD2EF3GH4IJ5K",
 		"xoxb-": "xoxb-123456789012-Ab1Cd2Ef3", "hf_": "hf_Ab1Cd2Ef3Gh4Ij5Kl6Mn7", "glpat-": "glpat-Ab1Cd2Ef3Gh4Ij5Kl6",
@@ -76,6 +76,9 @@ func TestF9_SecretsInMessages(t *testing.T) {
 				w := newWorld(t)
 				if kind == "of a variable" {
 					w.env["TEAM_TOKEN"] = secret
+				}
+				if kind == "of .env" {
+					w.write(".env", "TEAM_TOKEN="+secret+"\n")
 				}
 				w.write("s.jsonl", `{"id":"a","category":"c","input":"hi","ideal":"hi","assertion":{"type":"contains"}}`+"\n")
 				w.must(0, "run", "s.jsonl", "--command", "cat")

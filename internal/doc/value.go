@@ -79,7 +79,7 @@ type Value struct {
 	json bool
 	// written is set for a number of YAML that raw has as it was written, such as 1.10.
 	written bool
-	// ambiguous is set for an integer that is not the same number in all versions of YAML, such as 010.
+	// ambiguous is set for a number of YAML that JSON writes in another way, such as 010 or .5.
 	ambiguous bool
 }
 
@@ -235,7 +235,8 @@ func (v *Value) AppendJSON(to []byte) []byte {
 	return append(to, v.raw...)
 }
 
-// Ambiguous reports whether a number is an integer that is not the same number in all versions of YAML, such as 010.
+// Ambiguous reports whether a number of YAML is written in a way that JSON does not have, such as 010 or .5. The versions of
+// YAML do not agree on all of these.
 func (v *Value) Ambiguous() bool { return v.ambiguous }
 
 // shortest returns a number without the digits that do not change its value, as hashes of suites in YAML have it. Digits that

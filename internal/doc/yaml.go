@@ -264,14 +264,15 @@ func (r *yamlReader) value(n ast.Node) Value {
 	case *ast.IntegerNode:
 		r.decimal(n)
 		v.Kind, v.raw = Number, []byte(fmt.Sprint(n.Value))
-		text := strings.TrimLeft(n.GetToken().Value, "+-")
-		v.ambiguous = strings.Contains(text, "_") || len(text) > 1 && text[0] == '0' && text[1] >= '0' && text[1] <= '9'
+		v.ambiguous = n.GetToken().Value != string(v.raw) // 010, 1_000, +5, -0
 	case *ast.FloatNode:
 		r.decimal(n)
 		v.Kind, v.raw = Number, []byte(strconv.FormatFloat(n.Value, 'g', -1, 64))
-		if text := n.GetToken().Value; json.Valid([]byte(text)) {
-			v.raw, v.written = []byte(text), true
+		text := n.GetToken().Value
+		if v.written = json.Valid([]byte(text)); v.written {
+			v.raw = []byte(text)
 		}
+		v.ambiguous = !v.written // .5, 5., +1.5
 	case *ast.InfinityNode:
 		v.Kind, v.raw = Number, []byte(n.String())
 	case *ast.NanNode:

@@ -161,24 +161,27 @@ func NewProject(env Env, c *config.Config, outputDir string) (*Project, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Getenv = func(name string) string {
-		if v := env.Getenv(name); v != "" {
-			return v
-		}
-		return dotenv[name]
-	}
-	p.Environ = func() []string {
-		all := env.Environ()
+	extended := env.with(dotenv)
+	p.Getenv, p.Environ = extended.Getenv, extended.Environ
+	p.redact = p.redactor(nil)
+	p.codeOutput = newRedactingWriter(p.redact, env.Stderr)
+	return p, nil
+}
+
+// with returns the environment with more variables: those of .env that are empty in it.
+func (e Env) with(dotenv map[string]string) Env {
+	getenv, environ := e.Getenv, e.Environ
+	e.Getenv = func(name string) string { return cmp.Or(getenv(name), dotenv[name]) }
+	e.Environ = func() []string {
+		all := environ()
 		for name, value := range dotenv {
-			if env.Getenv(name) == "" {
+			if getenv(name) == "" {
 				all = append(all, name+"="+value)
 			}
 		}
 		return all
 	}
-	p.redact = p.redactor(nil)
-	p.codeOutput = newRedactingWriter(p.redact, env.Stderr)
-	return p, nil
+	return e
 }
 
 // Close writes the rest of what code of the project printed.

@@ -17,9 +17,11 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
-// Redactor returns a redactor with the secrets of the environment, for use before a project is
-// open.
+// Redactor returns a redactor with the secrets of the environment and of .env in the working
+// directory, for use before a project is open.
 func (e Env) Redactor() *redact.Redactor {
+	dotenv, _ := config.DotEnv(e.Dir, e.Getenv) // who opens the project reports a damaged file
+	e = e.with(dotenv)
 	p := &Project{Config: &config.Config{}, Getenv: e.Getenv, Environ: e.Environ}
 	return p.redactor(nil)
 }

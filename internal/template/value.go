@@ -39,7 +39,7 @@ func (s *Scope) value(at int, v *doc.Value) any {
 		case len(v.Infinite()) > 0:
 			return unclear(v.Text() + " is not a number that can be written")
 		case v.Ambiguous():
-			return unclear("the versions of YAML do not agree on a number with _, or with 0 at its start, here " + v.Text())
+			return unclear("a number is inserted as it is written only if JSON has this form; YAML reads this one as " + v.Text())
 		}
 		return number(v.Text())
 	case doc.String:
