@@ -42,7 +42,7 @@ func secretArguments() [][]string {
 func TestF9_SecretsInMessages(t *testing.T) {
 	secrets := map[string]string{
 		"of a variable": `tEam-0x"55/80+canary`, "of .env": "tEam-0x55/81+canary",
-		"sk-":           "sk-proj-Ab1Cd2Ef3Gh4Ij5Kl6Mn7", "sk-ant-": "sk-ant-api03-Ab1Cd2Ef3Gh4Ij5", "AIza": "AIzaSyAb1Cd2Ef3Gh4Ij5Kl6Mn7",
+		"sk-": "sk-proj-Ab1Cd2Ef3Gh4Ij5Kl6Mn7", "sk-ant-": "sk-ant-api03-Ab1Cd2Ef3Gh4Ij5", "AIza": "AIzaSyAb1Cd2Ef3Gh4Ij5Kl6Mn7",
 		"ghp_": "ghp_Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8", "github_pat_": "github_pat_11Ab1Cd2Ef3Gh4Ij5", "AKIA": "AKIAAB1CD2EF3GH4IJ5K",
 		"xoxb-": "xoxb-123456789012-Ab1Cd2Ef3", "hf_": "hf_Ab1Cd2Ef3Gh4Ij5Kl6Mn7", "glpat-": "glpat-Ab1Cd2Ef3Gh4Ij5Kl6",
 		"JWT": "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",

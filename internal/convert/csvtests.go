@@ -43,8 +43,10 @@ func readTable(name string, data []byte) (*table, error) {
 				c = strings.TrimSpace(c)
 				place := doc.Place{Line: int32(line), Column: int32(column)}
 				if first := slices.Index(t.columns, c); first >= 0 {
-					return nil, doc.Problems{{Pos: place.In(name), Message: fmt.Sprintf("column %q is there twice", c),
-						Hint: fmt.Sprintf("columns %d and %d", first+1, i+1)}}
+					return nil, doc.Problems{{
+						Pos: place.In(name), Message: fmt.Sprintf("column %q is there twice", c),
+						Hint: fmt.Sprintf("columns %d and %d", first+1, i+1),
+					}}
 				}
 				t.columns, t.header = append(t.columns, c), append(t.header, place)
 			}
