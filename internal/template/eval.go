@@ -250,7 +250,7 @@ func (e *evaluator) eval(n *node) any {
 		}
 		return filters()[n.text].apply(&operation{e, n.at, n.text, false, of(n.args[0]), e.all(n.args[1:])})
 	case opIs:
-		return tests()[n.text](n.at, e.maybe(n.args[0]))
+		return tests()[n.text].apply(&operation{e, n.at, n.text, false, e.maybe(n.args[0]), e.all(n.args[1:])})
 	case opEither:
 		switch {
 		case truthy(e.maybe(n.args[1])):
@@ -362,7 +362,7 @@ func (e *evaluator) method(n *node) any {
 		names := slices.Sorted(maps.Keys(all))
 		failHint(n.at, doc.DidYouMean(n.text, names), "%s has no function %q", describe(of), clip(n.text))
 	}
-	m.check(n)
+	m.check(n.at, n.text, len(n.args)-1)
 	return m.apply(&operation{e, n.at, n.text, true, of, e.all(n.args[1:])})
 }
 

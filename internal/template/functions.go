@@ -14,18 +14,18 @@ import (
 	"golang.org/x/text/language"
 )
 
-// function is a filter, or a function of a text, a list or a number, with the numbers of its arguments.
+// function is a filter, a test, or a function of a text, a list or a number, with the numbers of its arguments.
 type function struct {
 	least, most int
 	apply       func(*operation) any
 }
 
 // check fails for a call with too few or too many arguments.
-func (f function) check(n *node) {
-	if got := len(n.args) - 1; got < f.least {
-		fail(n.at, "%s needs %d arguments", n.text, f.least)
+func (f function) check(at int, name string, got int) {
+	if got < f.least {
+		fail(at, "%s needs %d arguments", name, f.least)
 	} else if got > f.most {
-		fail(n.at, "%s has at most %d arguments", n.text, f.most)
+		fail(at, "%s has at most %d arguments", name, f.most)
 	}
 }
 
@@ -69,11 +69,13 @@ func filters() map[string]function {
 		"list":       {0, 0, func(o *operation) any { return &list{o.sequence(o.at, o.in)} }},
 		"lower":      {0, 0, changed(lower)},
 		"nl2br":      {0, 0, changed(strings.NewReplacer("\r\n", "<br />\n", "\n", "<br />\n").Replace)},
+		"reject":     {0, 2, func(o *operation) any { return o.matching(false) }},
 		"rejectattr": {1, 1, func(o *operation) any { return o.selected(false) }},
 		"replace":    {2, 3, replace},
 		"reverse":    {0, 0, reverse},
 		"round":      {0, 2, round},
 		"safe":       {0, 0, func(o *operation) any { return o.in }},
+		"select":     {0, 2, func(o *operation) any { return o.matching(true) }},
 		"selectattr": {1, 1, func(o *operation) any { return o.selected(true) }},
 		"sort":       {0, 3, sorted},
 		"string":     {0, 0, func(o *operation) any { return o.printed(o.at, o.in) }},
@@ -99,6 +101,9 @@ func methods(of any) map[string]function {
 			"endsWith":    {1, 1, func(o *operation) any { return strings.HasSuffix(o.text(), o.textArg(0)) }},
 			"includes":    {1, 1, func(o *operation) any { return strings.Contains(o.text(), o.textArg(0)) }},
 			"indexOf":     {1, 1, textIndex},
+			"padEnd":      {1, 2, func(o *operation) any { return o.text() + o.padding() }},
+			"padStart":    {1, 2, func(o *operation) any { return o.padding() + o.text() }},
+			"repeat":      {1, 1, repeat},
 			"replace":     {2, 2, replace},
 			"replaceAll":  {2, 2, replace},
 			"slice":       {0, 2, slice},
@@ -108,6 +113,8 @@ func methods(of any) map[string]function {
 			"toLowerCase": {0, 0, changed(lower)},
 			"toUpperCase": {0, 0, changed(upper)},
 			"trim":        {0, 0, changed(trimmed)},
+			"trimEnd":     {0, 0, changed(func(s string) string { return strings.TrimRightFunc(s, isSpace) })},
+			"trimStart":   {0, 0, changed(func(s string) string { return strings.TrimLeftFunc(s, isSpace) })},
 		}
 	case *list:
 		return map[string]function{
@@ -122,27 +129,44 @@ func methods(of any) map[string]function {
 	return nil
 }
 
-// tests returns the tests after is.
-func tests() map[string]func(at int, v any) bool {
-	kind := func(kinds ...string) func(int, any) bool {
-		return func(_ int, v any) bool { return slices.Contains(kinds, describe(v)) }
+// tests returns the tests after is. Their results are true or false.
+func tests() map[string]function {
+	kind := func(kinds ...string) function {
+		return function{0, 0, func(o *operation) any { return slices.Contains(kinds, describe(o.in)) }}
 	}
-	parity := func(want uint) func(int, any) bool {
-		return func(at int, v any) bool {
-			n, ok := v.(number)
-			if !ok {
-				fail(at, "only a number is even or odd, not %s", describe(v))
-			}
-			r := n.value(at)
-			return r.IsInt() && r.Num().Bit(0) == want && (want == 0 || r.Sign() > 0)
-		}
+	truth := func(want bool) function {
+		return function{0, 0, func(o *operation) any { return truthy(o.in) == want }}
 	}
-	return map[string]func(int, any) bool{
-		"defined":   func(_ int, v any) bool { return v != any(undefined{}) },
-		"undefined": kind("an undefined value"), "none": kind("nothing"), "null": kind("nothing"),
-		"even": parity(0), "odd": parity(1),
-		"string": kind("a text"), "number": kind("a number"), "mapping": kind("an object"), "iterable": kind("a text", "a list"),
+	compared := func(operator string) function {
+		return function{1, 1, func(o *operation) any { return o.operate(o.at, operator, o.in, o.arg(0)) }}
 	}
+	return map[string]function{
+		"defined":     {0, 0, func(o *operation) any { return o.in != any(undefined{}) }},
+		"divisibleby": {1, 1, func(o *operation) any { return o.rest(o.arg(0)) == "0" }},
+		"eq":          compared("==="),
+		"equalto":     compared("==="),
+		"even":        {0, 0, func(o *operation) any { return o.rest(number("2")) == "0" }},
+		"falsy":       truth(false),
+		"ge":          compared(">="),
+		"gt":          compared(">"),
+		"iterable":    kind("a text", "a list"),
+		"le":          compared("<="),
+		"lt":          compared("<"),
+		"mapping":     kind("an object"),
+		"ne":          compared("!=="),
+		"none":        kind("nothing"),
+		"null":        kind("nothing"),
+		"number":      kind("a number"),
+		"odd":         {0, 0, func(o *operation) any { return o.rest(number("2")) == "1" }},
+		"string":      kind("a text"),
+		"truthy":      truth(true),
+		"undefined":   kind("an undefined value"),
+	}
+}
+
+// rest returns what a division of the value leaves.
+func (o *operation) rest(divisor any) number {
+	return compute(o.at, "%", o.number(o.at, o.in), o.number(o.at, divisor))
 }
 
 func (o *operation) fail(format string, args ...any) { fail(o.at, o.name+" "+format, args...) }
@@ -426,6 +450,19 @@ func length(o *operation) any {
 	return fromInt(len(o.list()))
 }
 
+// matching returns the elements that pass a test, or do not.
+func (o *operation) matching(want bool) any {
+	name, args := o.textOr(0, "truthy"), o.args[min(1, len(o.args)):]
+	test, ok := tests()[name]
+	if !ok {
+		unknown(o.at, "test", name, tests())
+	}
+	test.check(o.at, name, len(args))
+	return &list{slices.DeleteFunc(slices.Clone(o.list()), func(item any) bool {
+		return test.apply(&operation{o.evaluator, o.at, name, false, item, args}) != any(want)
+	})}
+}
+
 // selected returns the elements whose attribute is true, or is not.
 func (o *operation) selected(want bool) any {
 	return &list{slices.DeleteFunc(slices.Clone(o.list()), func(item any) bool {
@@ -556,6 +593,27 @@ func wordcount(o *operation) any {
 	return fromInt(n)
 }
 
+func repeat(o *operation) any {
+	text, n := o.text(), o.intOr(0, 0)
+	if n < 0 {
+		o.fail("needs a number that is not negative")
+	}
+	o.grow(o.at, n*len(text))
+	return strings.Repeat(text, n)
+}
+
+// padding returns what padStart and padEnd add.
+func (o *operation) padding() string {
+	fill := o.textOr(1, " ")
+	room, size := o.intOr(0, 0)-len(o.units(o.at, o.text())), len(o.units(o.at, fill))
+	if room <= 0 || size == 0 {
+		return ""
+	}
+	times := room/size + 1
+	o.grow(o.at, times*len(fill)+len(o.text()))
+	return fromUnits(o.at, o.units(o.at, strings.Repeat(fill, times))[:room])
+}
+
 func textIndex(o *operation) any {
 	before, _, found := strings.Cut(o.text(), o.textArg(0))
 	if !found {
@@ -662,6 +720,8 @@ func (r *regex) replace(o *operation, text, with string) string {
 		o.fail("cannot match this text exactly")
 	case strings.Contains(with, "$"):
 		o.fail("has a $ in its replacement, which has a meaning in JavaScript")
+	case o.name == "replaceAll" && !r.global:
+		o.fail("needs a regular expression with the flag g")
 	}
 	most := 1
 	if r.global {

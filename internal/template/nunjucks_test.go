@@ -63,16 +63,16 @@ func (g generated) expression(depth int) string {
 		return "(" + e() + ")" + g.pick(".length", "[0]", "[n]", ".name", "['length']")
 	case 8:
 		return e() + " is " + g.pick("", "not ") + g.pick("defined", "undefined", "none", "string", "number", "odd", "even",
-			"iterable", "mapping")
+			"iterable", "mapping", "truthy", "falsy", "eq(3)", "equalto('a')", "gt(2)", "ge(n)", "lt('b')", "le(n)", "ne(1)", "divisibleby(3)")
 	case 9:
 		return "(" + e() + ")." + g.pick("toUpperCase()", "toLowerCase()", "trim()", "split(',')", "split('')", "split(' ', 2)",
 			"slice(1)", "slice(-2, 3)", "indexOf('a')", "includes('a')", "join('-')", "replace('a', 'z')", "replaceAll('l', '_')",
-			"toFixed(1)", "substring(2, 1)", "startsWith('A')", "endsWith('n')", "replace(r/[a-c]+/g, '_')")
+			"toFixed(1)", "padStart(6, '*')", "padStart(9, 'ab')", "padEnd(5)", "repeat(2)", "trimEnd()", "trimStart()", "substring(2, 1)", "startsWith('A')", "endsWith('n')", "replace(r/[a-c]+/g, '_')")
 	default:
 		return e() + " | " + g.pick("abs", "batch(2)", "batch(2, 'z') | dump", "capitalize", "center(9)", "default('d')", "default('d', true)",
 			"dictsort | dump", "dump", "dump(2)", "json", "first", "last", "float", "int", "int(7)", "groupby('age') | dump",
 			"indent", "indent(2, true)", "join", "join(', ')", "join('-', 'name')", "length", "list | dump", "lower", "upper",
-			"nl2br", "rejectattr('age') | dump", "selectattr('age') | dump", "replace('a', 'b')", "replace('l', 'L', 1)",
+			"nl2br", "reject('odd')", "select('odd')", "select", "reject", "select('divisibleby', 3)", "reject('gt', 2)", "rejectattr('age') | dump", "selectattr('age') | dump", "replace('a', 'b')", "replace('l', 'L', 1)",
 			"replace(r/\\s+/g, '_')", "replace(n, 'x')", "reverse", "round", "round(1)", "round(1, 'floor')", "sort", "sort(true)",
 			"sort(false, true)", "sort(false, false, 'age')", "string", "striptags", "sum", "sum('age')", "title", "trim",
 			"truncate(5)", "truncate(9, true)", "truncate(7, false, '!')", "urlencode", "wordcount", "d(1)")

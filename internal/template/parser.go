@@ -16,7 +16,7 @@ const (
 	opCall    op = "call"    // text is the name of the function
 	opMethod  op = "method"  // text is the name; args: the value, and the arguments
 	opFilter  op = "filter"  // as opMethod
-	opIs      op = "is"      // text is the name of the test
+	opIs      op = "is"      // as opMethod
 	opList    op = "list"    // args
 	opObject  op = "object"  // names and args: the keys and the values
 	opGroup   op = "group"   // an expression in parentheses
@@ -67,7 +67,7 @@ func (p *parser) enter() func() {
 
 func (p *parser) bounded(depth int) {
 	if depth > maxDepth {
-		fail(p.at, "the template is nested too deeply")
+		fail(p.token.at, "the template is nested too deeply")
 	}
 }
 
@@ -384,10 +384,16 @@ func (p *parser) operation(left *node, r int) *node {
 	n := &node{op: op(t.text), at: t.at, args: []*node{left}}
 	if t.text == "is" {
 		negated = p.skip("not")
-		n.at, n.text = p.token.at, p.name().text
-		if tests()[n.text] == nil {
+		t := p.name()
+		n.at, n.text = t.at, t.text
+		test, ok := tests()[n.text]
+		if !ok {
 			unknown(n.at, "test", n.text, tests())
 		}
+		if p.skip("(") {
+			n.args = append(n.args, p.expressions(")")...)
+		}
+		test.check(n.at, n.text, len(n.args)-1)
 		if rank(p.token.text) >= rankIs && p.token.kind != quoted {
 			failHint(p.token.at, "add parentheses", "an operator after a test: the order is not clear")
 		}
@@ -437,7 +443,7 @@ func (p *parser) filter(of *node) *node {
 	if p.skip("(") {
 		n.args = append(n.args, p.expressions(")")...)
 	}
-	f.check(n)
+	f.check(n.at, n.text, len(n.args)-1)
 	return n
 }
 
@@ -485,7 +491,7 @@ func called(n *node, args []*node) *node {
 			return &node{op: opMethod, at: n.at, text: key, args: append(n.args[:1:1], args...)}
 		}
 	}
-	fail(n.at, "it is not a function")
+	fail(n.at, "invalid template: a call needs the name of a function")
 	return nil
 }
 
