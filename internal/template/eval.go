@@ -274,9 +274,9 @@ func (e *evaluator) eval(n *node) any {
 		return !truthy(e.eval(n.args[0]))
 	}
 	if len(n.args) == 1 { // a sign
-		return compute(n.at, string(n.op), "0", e.number(n.at, e.eval(n.args[0])))
+		return compute(n.at, n.op, "0", e.number(n.at, e.eval(n.args[0])))
 	}
-	return e.operate(n.at, string(n.op), e.eval(n.args[0]), e.eval(n.args[1]))
+	return e.operate(n.at, n.op, e.eval(n.args[0]), e.eval(n.args[1]))
 }
 
 func (e *evaluator) all(nodes []*node) []any {
@@ -404,7 +404,7 @@ func (e *evaluator) concatenate(at int, a, b any) string {
 func (e *evaluator) contains(at int, v, in any) bool {
 	switch in := in.(type) {
 	case *list:
-		return e.index(at, in, v) >= 0
+		return e.index(at, in.items, v) >= 0
 	case *dict:
 		_, ok := in.values[e.concatenated(at, v)]
 		return ok
@@ -417,7 +417,7 @@ func (e *evaluator) contains(at int, v, in any) bool {
 }
 
 // index returns the place of a value in a list, or -1.
-func (e *evaluator) index(at int, in *list, v any) int {
-	e.step(at, len(in.items)*weight(v, nil))
-	return slices.IndexFunc(in.items, func(item any) bool { return same(at, item, v) })
+func (e *evaluator) index(at int, in []any, v any) int {
+	e.step(at, len(in)*weight(v, nil))
+	return slices.IndexFunc(in, func(item any) bool { return same(at, item, v) })
 }

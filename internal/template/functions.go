@@ -118,8 +118,8 @@ func methods(of any) map[string]function {
 		}
 	case *list:
 		return map[string]function{
-			"includes": {1, 1, func(o *operation) any { return o.index(o.at, o.in.(*list), o.arg(0)) >= 0 }},
-			"indexOf":  {1, 1, func(o *operation) any { return fromInt(o.index(o.at, o.in.(*list), o.arg(0))) }},
+			"includes": {1, 1, func(o *operation) any { return o.index(o.at, o.list(), o.arg(0)) >= 0 }},
+			"indexOf":  {1, 1, func(o *operation) any { return fromInt(o.index(o.at, o.list(), o.arg(0))) }},
 			"join":     {0, 1, join},
 			"slice":    {0, 2, slice},
 		}
@@ -543,11 +543,10 @@ func sorted(o *operation) any {
 		return v
 	}
 	slices.SortStableFunc(items, func(a, b any) int {
-		if order := o.order(key(a), key(b), truthy(o.arg(1))); !truthy(o.arg(0)) {
-			return order
-		} else {
-			return -order
+		if truthy(o.arg(0)) {
+			a, b = b, a
 		}
+		return o.order(key(a), key(b), truthy(o.arg(1)))
 	})
 	return &list{items}
 }

@@ -5,37 +5,34 @@ import (
 	"strings"
 )
 
-// op is what a node is: one of these words, or the operator of an expression.
-type op string
-
-// The nodes, and what their fields are.
+// The nodes, and what their fields are. The op of a node is one of these words, or the operator of an expression.
 const (
-	opLiteral op = "literal" // value
-	opName    op = "name"    // text
-	opMember  op = "member"  // args: the value and the key; text is the path in messages
-	opCall    op = "call"    // text is the name of the function
-	opMethod  op = "method"  // text is the name; args: the value, and the arguments
-	opFilter  op = "filter"  // as opMethod
-	opIs      op = "is"      // as opMethod
-	opList    op = "list"    // args
-	opObject  op = "object"  // names and args: the keys and the values
-	opGroup   op = "group"   // an expression in parentheses
-	opEither  op = "either"  // args: the value, the condition, and the other value if there is one
-	opBlock   op = "block"   // blocks: the text of a block as a value
+	opLiteral = "literal" // value
+	opName    = "name"    // text
+	opMember  = "member"  // args: the value and the key; text is the path in messages
+	opCall    = "call"    // text is the name of the function
+	opMethod  = "method"  // text is the name; args: the value, and the arguments
+	opFilter  = "filter"  // as opMethod
+	opIs      = "is"      // as opMethod
+	opList    = "list"    // args
+	opObject  = "object"  // names and args: the keys and the values
+	opGroup   = "group"   // an expression in parentheses
+	opEither  = "either"  // args: the value, the condition, and the other value if there is one
+	opBlock   = "block"   // blocks: the text of a block as a value
 
 	// Statements. The blocks of if, for and switch end with that of else or default.
-	opText   op = "text"   // text
-	opOutput op = "output" // args: the value
-	opIf     op = "if"     // args: the conditions
-	opFor    op = "for"    // names; args: the list
-	opSet    op = "set"    // names; args: the value
-	opMacro  op = "macro"  // text is the name; names and args: the parameters and their defaults, or nil
-	opSwitch op = "switch" // args: the value, and those of the cases
+	opText   = "text"   // text
+	opOutput = "output" // args: the value
+	opIf     = "if"     // args: the conditions
+	opFor    = "for"    // names; args: the list
+	opSet    = "set"    // names; args: the value
+	opMacro  = "macro"  // text is the name; names and args: the parameters and their defaults, or nil
+	opSwitch = "switch" // args: the value, and those of the cases
 )
 
 // node is a part of a template. An expression has a value; a statement writes text.
 type node struct {
-	op op
+	op string
 	// at is the byte of the template at which the node begins.
 	at     int
 	text   string
@@ -200,7 +197,7 @@ func (p *parser) words() (names []string) {
 
 func (p *parser) statement(tag token) *node {
 	p.uses = append(p.uses, Use{Kind: "tag", Path: []string{tag.text}})
-	n := &node{op: op(tag.text), at: tag.at}
+	n := &node{op: tag.text, at: tag.at}
 	switch tag.text {
 	case "if":
 		p.conditional(n)
@@ -356,7 +353,7 @@ func (p *parser) binary(least int) *node {
 	if least <= rankNot && p.is("not") {
 		at := p.advance().at
 		left = &node{op: "not", at: at, args: []*node{p.binary(rankNot)}}
-		if of := left.args[0]; len(of.args) == 2 && rank(string(of.op)) >= rankEqual {
+		if of := left.args[0]; len(of.args) == 2 && rank(of.op) >= rankEqual {
 			failHint(at, "use != or parentheses", "not before a comparison: it belongs to the first value alone")
 		}
 	} else {
@@ -381,7 +378,7 @@ func (p *parser) operation(left *node, r int) *node {
 		t = p.token
 		p.want("in")
 	}
-	n := &node{op: op(t.text), at: t.at, args: []*node{left}}
+	n := &node{op: t.text, at: t.at, args: []*node{left}}
 	if t.text == "is" {
 		negated = p.skip("not")
 		t := p.name()
@@ -401,7 +398,7 @@ func (p *parser) operation(left *node, r int) *node {
 		n.args = append(n.args, p.binary(r+1))
 	}
 	// Nunjucks rounds a//b down, and gives it a rank of its own.
-	if r == rankProduct && rank(string(left.op)) == r && (t.text == "//") != (left.op == "//") {
+	if r == rankProduct && rank(left.op) == r && (t.text == "//") != (left.op == "//") {
 		failHint(t.at, "add parentheses", "// beside *, / or %%: the order is not clear")
 	}
 	if negated {
@@ -419,7 +416,7 @@ func (p *parser) unary(filters bool) *node {
 		if p.is(t.text) {
 			p.unexpected()
 		}
-		n = &node{op: op(t.text), at: t.at, args: []*node{p.unary(false)}}
+		n = &node{op: t.text, at: t.at, args: []*node{p.unary(false)}}
 	} else {
 		n = p.postfix(p.primary())
 	}
