@@ -418,6 +418,8 @@ func (e *evaluator) contains(at int, v, in any) bool {
 
 // index returns the place of a value in a list, or -1.
 func (e *evaluator) index(at int, in []any, v any) int {
-	e.step(at, len(in)*weight(v, nil))
-	return slices.IndexFunc(in, func(item any) bool { return same(at, item, v) })
+	return slices.IndexFunc(in, func(item any) bool {
+		e.step(at, weight(item, v))
+		return same(at, item, v)
+	})
 }

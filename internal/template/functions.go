@@ -380,6 +380,7 @@ func integer(o *operation) any {
 func (o *operation) parsed(form *regexp.Regexp) any {
 	switch v := o.in.(type) {
 	case number:
+		o.step(o.at, len(v)/8)
 		return written(string(v))
 	case string:
 		o.step(o.at, len(v)/8)
@@ -561,6 +562,7 @@ func sum(o *operation) any {
 		if !ok {
 			o.fail("needs numbers, not %s", describe(item))
 		}
+		o.step(o.at, weight(total, n))
 		total = compute(o.at, "+", total, n)
 	}
 	return total

@@ -171,6 +171,7 @@ func (s *Scope) toNumber(at int, v any) (number, bool) {
 	case bool:
 		return fromBool(v), true
 	case number:
+		s.step(at, len(v)/8)
 		return v, true
 	case unclear:
 		s.printed(at, v)

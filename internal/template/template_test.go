@@ -61,6 +61,11 @@ func TestTemplatesAgree(t *testing.T) {
 	}
 }
 
+// longNumber returns a template that evaluates an expression with a long number often.
+func longNumber(expression string) string {
+	return "{% set n = 10 ** 3000 %}{% for i in range(50000) %}{% if " + expression + " %}{% endif %}{% endfor %}"
+}
+
 // TestProblems lists what is an error here and not in Nunjucks, and the places of errors.
 func TestProblems(t *testing.T) {
 	vars := variables(t, `{"name": "x", "user": {"a": 1}, "l": [{"u": 1}, 2], "deep": [[[{}]]]}`)
@@ -103,6 +108,11 @@ func TestProblems(t *testing.T) {
 		{"{{ name" + strings.Repeat(".a", 100000) + " }}", "the template is nested too deeply", 1, 310},
 		{"{{ " + strings.Repeat("not ", 100000) + "1 }}", "the template is nested too deeply", 1, 600},
 		{"{{ " + strings.Repeat("[", 100000), "the template is nested too deeply", 1, 78},
+		{longNumber("n | round"), "the templates of the case take more than 4194304 steps", 1, 0},
+		{longNumber("n | int"), "the templates of the case take more than 4194304 steps", 1, 0},
+		{longNumber("[n] | sum"), "the templates of the case take more than 4194304 steps", 1, 0},
+		{longNumber("1 in [n]"), "the templates of the case take more than 4194304 steps", 1, 0},
+		{longNumber("n is odd"), "the templates of the case take more than 4194304 steps", 1, 0},
 	} {
 		_, problem := render(test.template, vars)
 		got := Problem{}
