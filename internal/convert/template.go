@@ -86,12 +86,12 @@ func undefined(s string, vars object) (names []string, trouble string) {
 		_, known := vars.get(name)
 		switch {
 		// promptfoo has no json, and escapes only once.
-		case use.Kind == "filter" && slices.Contains([]string{"json", "e", "escape", "forceescape"}, name):
+		case use.Kind == "filter" && slices.Contains([]string{"json", "e", "escape"}, name):
 			return nil, "the template filter " + name
 		case use.Kind != "variable" || use.Bound:
 		case name == "env":
 			return nil, "env in a template"
-		case !known && !slices.Contains([]string{"range", "cycler", "joiner"}, name) && !slices.Contains(names, name):
+		case !known && name != "range" && !slices.Contains(names, name):
 			names = append(names, name)
 		}
 	}

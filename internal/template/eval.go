@@ -1,6 +1,7 @@
 package template
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,9 +13,11 @@ import (
 type frame struct {
 	parent *frame
 	values map[string]any
-	// closed is set for blocks that do not change the variables of the blocks around them.
+	// closed is set for macros, which do not change the variables around them.
 	closed bool
 }
+
+func newFrame(parent *frame, closed bool) *frame { return &frame{parent, map[string]any{}, closed} }
 
 // find returns the frame that has a variable, or nil.
 func (f *frame) find(name string) *frame {
@@ -26,9 +29,16 @@ func (f *frame) find(name string) *frame {
 	return nil
 }
 
-func (f *frame) set(name string, value any) {
-	if f.values == nil {
-		f.values = map[string]any{}
+// assign sets a variable where it was defined, or here.
+func (f *frame) assign(name string, value any) {
+	for at := f; at != nil; at = at.parent {
+		if _, ok := at.values[name]; ok {
+			at.values[name] = value
+			return
+		}
+		if at.closed {
+			break
+		}
 	}
 	f.values[name] = value
 }
@@ -53,221 +63,156 @@ func (e *evaluator) write(at int, text string) {
 	e.grow(at, len(text))
 }
 
-func (e *evaluator) run(nodes []node) {
+func (e *evaluator) run(nodes []*node) {
 	for _, n := range nodes {
-		e.step(n.place(), 1)
+		e.step(n.at, 1)
 		e.statement(n)
 	}
 }
 
-// within runs a function with a frame, and restores what was before it.
-func (e *evaluator) within(f *frame, run func()) {
-	before := e.frame
-	e.frame = f
-	run()
-	e.frame = before
-}
-
 // captured returns the text of nodes as a value.
-func (e *evaluator) captured(at int, nodes []node) string {
+func (e *evaluator) captured(at int, nodes []*node) string {
 	out, quote, lenient := e.out, e.quote, e.lenient
 	e.out, e.quote, e.lenient = &strings.Builder{}, nil, false
 	e.run(nodes)
 	text := e.out.String()
 	e.out, e.quote, e.lenient = out, quote, lenient
-	return e.text(at, text)
+	return e.made(at, text)
 }
 
-func (e *evaluator) statement(n node) {
-	switch n := n.(type) {
-	case *textNode:
-		e.write(n.place(), n.text)
-	case *output:
-		text := e.printed(n.place(), e.eval(n.of))
-		if e.quote != nil && !n.safe {
+func (e *evaluator) statement(n *node) {
+	switch n.op {
+	case opText:
+		e.write(n.at, n.text)
+	case opOutput:
+		of := n.args[0]
+		text := e.printed(n.at, e.eval(of))
+		if e.quote != nil && (of.op != opFilter || of.text != "safe") {
 			var err error
 			if text, err = e.quote(text); err != nil {
-				fail(n.place(), "%s", err)
+				fail(n.at, "%s", err)
 			}
 		}
-		e.write(n.place(), text)
-	case *ifNode:
-		for i, test := range n.tests {
-			if truthy(e.maybe(test)) {
-				e.run(n.bodies[i])
-				return
-			}
+		e.write(n.at, text)
+	case opIf:
+		branch := slices.IndexFunc(n.args, func(test *node) bool { return truthy(e.maybe(test)) })
+		if branch < 0 {
+			branch = len(n.args)
 		}
-		e.run(n.other)
-	case *forNode:
+		e.run(n.blocks[branch])
+	case opFor:
 		e.loop(n)
-	case *setNode:
-		value := e.eval(n.value)
+	case opSet:
+		value := e.eval(n.args[0])
 		for _, name := range n.names {
-			e.assign(name, value)
+			e.frame.assign(name, value)
 		}
-	case *macroNode:
-		e.assign(n.name, e.macro(n, nil))
-	case *callNode:
-		named := append(slices.Clone(n.call.named), parameter{"caller", &literal{n.at, e.macro(n.caller, e.frame)}})
-		text := e.eval(&call{n.call.at, n.call.fn, arguments{n.call.args, named}})
-		e.statement(&output{at: n.at, of: &literal{n.at, text}})
-	case *filterNode:
-		e.statement(&output{at: n.at, of: n.filtered, safe: n.filtered.filter.name == "safe"})
-	case *switchNode:
+	case opMacro:
+		e.frame.assign(n.text, macro{n})
+	case opSwitch:
 		e.choose(n)
-	case *blockNode:
-		e.within(&frame{parent: e.frame, closed: true}, func() { e.run(n.body) })
 	}
 }
 
-// assign sets a variable where it was defined, or here.
-func (e *evaluator) assign(name string, value any) {
-	for f := e.frame; f != nil; f = f.parent {
-		if _, ok := f.values[name]; ok {
-			f.set(name, value)
-			return
-		}
-		if f.closed {
-			break
-		}
-	}
-	e.frame.set(name, value)
-}
-
-func (e *evaluator) loop(n *forNode) {
-	place := n.place()
-	var items [][]any
-	switch v := e.eval(n.in).(type) {
+// rounds returns the values of the variables of a loop in each of its rounds.
+func (e *evaluator) rounds(n *node) (rounds [][]any) {
+	switch v := e.eval(n.args[0]).(type) {
+	case nil, undefined, bool, number: // no rounds, as in Nunjucks
 	case *dict:
 		if len(n.names) > 2 {
-			fail(place, "a loop over an object has a key and a value")
+			fail(n.at, "a loop over an object has a key and a value")
 		}
 		for i := 0; i < len(v.keys) && len(n.names) == 2; i++ {
-			items = append(items, []any{v.keys[i], v.values[v.keys[i]]})
+			rounds = append(rounds, []any{v.keys[i], v.values[v.keys[i]]})
 		}
-	case *list:
-		for _, item := range v.items {
-			if len(n.names) == 1 {
-				items = append(items, []any{item})
-				continue
+	case *list, string:
+		for _, item := range e.sequence(n.at, v) {
+			inner, nested := item.(*list)
+			switch {
+			case len(n.names) == 1:
+				rounds = append(rounds, []any{item})
+			case nested:
+				rounds = append(rounds, inner.items)
+			default:
+				fail(n.at, "a loop with several variables needs a list of lists, not of %s", describe(item))
 			}
-			inner, ok := item.(*list)
-			if !ok {
-				fail(place, "a loop with several variables needs a list of lists, not of %s", describe(item))
-			}
-			items = append(items, inner.items)
 		}
-	case string:
-		if len(n.names) > 1 {
-			fail(place, "a loop over a text has one variable")
-		}
-		for _, r := range e.characters(place, v) {
-			items = append(items, []any{r})
-		}
-	case callable, *regex, unclear:
-		fail(place, "%s cannot be looped over", describe(v))
-	default: // as Nunjucks does
+	default:
+		fail(n.at, "%s cannot be looped over", describe(v))
 	}
-	e.step(place, len(items))
-	e.within(&frame{parent: e.frame}, func() {
-		for i, values := range items {
-			for k, name := range n.names {
-				var value any = undefined{}
-				if k < len(values) {
-					value = values[k]
-				}
-				e.frame.set(name, value)
+	return rounds
+}
+
+func (e *evaluator) loop(n *node) {
+	rounds := e.rounds(n)
+	e.step(n.at, len(rounds))
+	e.frame = newFrame(e.frame, false)
+	for i, values := range rounds {
+		for k, name := range n.names {
+			e.frame.values[name] = undefined{}
+			if k < len(values) {
+				e.frame.values[name] = values[k]
 			}
-			l := &dict{}
-			l.set("index", fromInt(i+1))
-			l.set("index0", fromInt(i))
-			l.set("revindex", fromInt(len(items)-i))
-			l.set("revindex0", fromInt(len(items)-i-1))
-			l.set("first", i == 0)
-			l.set("last", i == len(items)-1)
-			l.set("length", fromInt(len(items)))
-			e.frame.set("loop", l)
-			e.run(n.body)
 		}
-	})
-	if len(items) == 0 {
-		e.run(n.other)
+		e.frame.values["loop"] = newDict(
+			[]string{"index", "index0", "revindex", "revindex0", "first", "last", "length"},
+			[]any{
+				fromInt(i + 1), fromInt(i), fromInt(len(rounds) - i), fromInt(len(rounds) - i - 1),
+				i == 0, i == len(rounds)-1, fromInt(len(rounds)),
+			})
+		e.run(n.blocks[0])
+	}
+	e.frame = e.frame.parent
+	if len(rounds) == 0 {
+		e.run(n.blocks[1])
 	}
 }
 
-// characters returns the characters of a text, if each is one unit of JavaScript.
-func (e *evaluator) characters(at int, text string) (all []string) {
-	e.step(at, 2*len(text))
-	for _, r := range text {
-		if r > 0xFFFF {
-			fail(at, "the text would be cut within a character")
-		}
-		all = append(all, string(r))
-	}
-	return all
-}
-
-func (e *evaluator) choose(n *switchNode) {
-	of := e.eval(n.of)
-	for i, c := range n.cases {
+func (e *evaluator) choose(n *node) {
+	of, other := e.eval(n.args[0]), len(n.blocks)-1
+	for i, c := range n.args[1:] {
 		v := e.eval(c)
-		e.step(n.place(), weight(of, v))
-		if !same(of, v) {
+		e.step(n.at, weight(of, v))
+		if !same(n.at, of, v) {
 			continue
 		}
-		for ; i < len(n.bodies); i++ {
-			if len(n.bodies[i]) > 0 { // an empty case is the same as the next one
-				e.run(n.bodies[i])
-				return
-			}
+		for i < other && len(n.blocks[i]) == 0 { // an empty case is the same as the next one
+			i++
 		}
-		break
+		e.run(n.blocks[i])
+		return
 	}
-	e.run(n.other)
+	e.run(n.blocks[other])
 }
 
-// macro returns the value of a macro. Its body sees the variables of the template as a whole; that of a call block,
-// those of around.
-func (e *evaluator) macro(m *macroNode, around *frame) callable {
-	return callable{call: func(at int, args []any, named map[string]any) any {
-		if e.calls++; e.calls > maxCalls {
-			fail(at, "macros call one another more than %d times", maxCalls)
+// expand returns the text of a macro. Its body sees the variables of the template as a whole.
+func (e *evaluator) expand(at int, m macro, args []any) string {
+	if e.calls++; e.calls > maxCalls {
+		fail(at, "macros call one another more than %d times", maxCalls)
+	}
+	if len(args) > len(m.names) {
+		fail(at, "the macro %s has at most %d arguments", m.text, len(m.names))
+	}
+	around, lenient := e.frame, e.lenient
+	e.frame, e.lenient = newFrame(e.root, true), false
+	for i, name := range m.names {
+		switch {
+		case i < len(args):
+			e.frame.values[name] = args[i]
+		case m.args[i] != nil:
+			e.frame.values[name] = e.eval(m.args[i])
+		default:
+			e.frame.values[name] = undefined{}
 		}
-		inner := &frame{parent: e.root, closed: true}
-		if around != nil {
-			inner.parent = around
-		}
-		lenient := e.lenient
-		e.lenient = false
-		var text string
-		e.within(inner, func() {
-			for i, p := range m.params {
-				value, has := named[p.name]
-				switch {
-				case i < len(args) && (p.value == nil || !has):
-					value = args[i]
-				case has:
-				case p.value != nil:
-					value = e.eval(p.value)
-				default:
-					value = undefined{}
-				}
-				inner.set(p.name, value)
-			}
-			if caller, ok := named["caller"]; ok {
-				inner.set("caller", caller)
-			}
-			text = e.captured(at, m.body)
-		})
-		e.lenient = lenient
-		e.calls--
-		return text
-	}}
+	}
+	text := e.captured(at, m.blocks[0])
+	e.frame, e.lenient = around, lenient
+	e.calls--
+	return text
 }
 
 // maybe evaluates an expression in which variables may be undefined.
-func (e *evaluator) maybe(n node) any {
+func (e *evaluator) maybe(n *node) any {
 	before := e.lenient
 	e.lenient = true
 	v := e.eval(n)
@@ -275,73 +220,66 @@ func (e *evaluator) maybe(n node) any {
 	return v
 }
 
-func (e *evaluator) eval(n node) any {
-	at := n.place()
-	e.step(at, 1)
-	switch n := n.(type) {
-	case *literal:
+func (e *evaluator) eval(n *node) any {
+	e.step(n.at, 1)
+	switch n.op {
+	case opLiteral:
 		return n.value
-	case *group:
-		return e.eval(n.of)
-	case *name:
-		v := e.lookup(at, n.name)
-		if v == (undefined{}) && !e.lenient && e.frame.find(n.name) == nil {
-			panic(&fault{at, Problem{Message: "undefined variable " + strconv.Quote(clip(n.name)), Word: n.name}})
+	case opGroup:
+		return e.eval(n.args[0])
+	case opName:
+		v := e.lookup(n.at, n.text)
+		if v == (undefined{}) && !e.lenient && e.frame.find(n.text) == nil {
+			panic(&fault{n.at, Problem{Message: "undefined variable " + strconv.Quote(clip(n.text)), Word: n.text}})
 		}
 		return v
-	case *member:
-		v := e.member(at, e.eval(n.of), e.eval(n.key))
+	case opMember:
+		v := e.member(n.at, e.eval(n.args[0]), e.eval(n.args[1]))
 		if v == (undefined{}) && !e.lenient {
-			fail(at, "undefined variable %q", n.path)
+			fail(n.at, "undefined variable %q", n.text)
 		}
 		return v
-	case *call:
+	case opCall:
 		return e.call(n)
-	case *filtered:
-		return e.filter(n)
-	case *tested:
-		return n.test(e, at, e.maybe(n.of), e.all(n.args)) != n.not
-	case *unary:
-		v := e.eval(n.of)
-		if n.op == "not" {
-			return !truthy(v)
+	case opMethod:
+		return e.method(n)
+	case opFilter:
+		of := e.eval
+		if n.text == "default" || n.text == "d" {
+			of = e.maybe
 		}
-		x := e.number(at, v)
-		if n.op == "-" {
-			if text, negative := strings.CutPrefix(string(x), "-"); negative || x.decimal().digits == "" {
-				return number(text)
-			}
-			return "-" + x
-		}
-		return x
-	case *chain:
-		return e.chain(n)
-	case *contained:
-		return e.contains(at, e.eval(n.of), e.eval(n.in)) != n.not
-	case *conditional:
+		return filters()[n.text].apply(&operation{e, n.at, n.text, false, of(n.args[0]), e.all(n.args[1:])})
+	case opIs:
+		return tests()[n.text].apply(&operation{e, n.at, n.text, false, e.maybe(n.args[0]), e.all(n.args[1:])})
+	case opEither:
 		switch {
-		case truthy(e.maybe(n.test)):
-			return e.eval(n.then)
-		case n.otherwise != nil:
-			return e.eval(n.otherwise)
+		case truthy(e.maybe(n.args[1])):
+			return e.eval(n.args[0])
+		case len(n.args) > 2:
+			return e.eval(n.args[2])
 		}
 		return undefined{}
-	case *listOf:
-		return &list{e.all(n.items)}
-	case *dictOf:
-		d := &dict{}
-		for i, key := range n.keys {
-			d.set(key.(*literal).value.(string), e.eval(n.values[i])) //nolint:forcetypeassert // the parser made it
+	case opList:
+		return &list{e.all(n.args)}
+	case opObject:
+		return newDict(n.names, e.all(n.args))
+	case opBlock:
+		return e.captured(n.at, n.blocks[0])
+	case "or", "and":
+		if v := e.maybe(n.args[0]); truthy(v) == (n.op == "or") {
+			return v
 		}
-		return d.ordered()
-	case *textBlock:
-		return e.captured(at, n.body)
+		return e.eval(n.args[1])
+	case "not":
+		return !truthy(e.eval(n.args[0]))
 	}
-	fail(at, "an expression of an unknown kind")
-	return nil
+	if len(n.args) == 1 { // a sign
+		return compute(n.at, n.op, "0", e.number(n.at, e.eval(n.args[0])))
+	}
+	return e.operate(n.at, n.op, e.eval(n.args[0]), e.eval(n.args[1]))
 }
 
-func (e *evaluator) all(nodes []node) []any {
+func (e *evaluator) all(nodes []*node) []any {
 	values := make([]any, len(nodes))
 	for i, n := range nodes {
 		values[i] = e.eval(n)
@@ -353,38 +291,30 @@ func (e *evaluator) lookup(at int, name string) any {
 	if f := e.frame.find(name); f != nil {
 		return f.values[name]
 	}
-	if v, ok := e.values[name]; ok {
-		return v
-	}
-	if e.vars != nil {
-		if v := e.vars.Get(name); v != nil {
-			value := e.value(at, v)
-			e.values[name] = value
-			return value
+	v, ok := e.values[name]
+	if !ok {
+		v = undefined{}
+		if e.vars != nil && e.vars.Get(name) != nil {
+			v = e.value(at, e.vars.Get(name))
 		}
+		e.values[name] = v
 	}
-	e.values[name] = undefined{}
-	return undefined{}
+	return v
 }
 
 // member returns the value of a key, an index, or length; undefined if there is none.
 func (e *evaluator) member(at int, of, key any) any {
-	var name string
-	switch k := key.(type) {
-	case string:
-		name = k
-	case number:
-		name = string(k)
-	default:
-		return undefined{}
+	name, ok := key.(string)
+	if n, isNumber := key.(number); isNumber {
+		name, ok = string(n), true
 	}
 	index := -1
-	if i, err := strconv.Atoi(name); err == nil && i >= 0 && strconv.Itoa(i) == name {
+	if i, err := strconv.Atoi(name); err == nil && strconv.Itoa(i) == name {
 		index = i
 	}
 	switch of := of.(type) {
 	case *dict:
-		if v, ok := of.values[name]; ok {
+		if v, has := of.values[name]; has && ok {
 			return v
 		}
 	case *list:
@@ -395,107 +325,45 @@ func (e *evaluator) member(at int, of, key any) any {
 			return of.items[index]
 		}
 	case string:
-		switch {
-		case name == "length":
-			e.step(at, len(of)/32)
-			return fromInt(unitLength(of))
-		case index >= 0 && index < len(of):
+		if name == "length" {
+			return fromInt(len(e.units(at, of)))
+		}
+		if index >= 0 && index < len(of) {
 			if u := e.units(at, of); index < len(u) {
 				return fromUnits(at, u[index:index+1])
 			}
-		}
-	case callable:
-		if m, ok := of.members[name]; ok {
-			return m
-		}
-		if name == "current" && of.current != nil {
-			return of.current()
 		}
 	}
 	return undefined{}
 }
 
-// units returns a text in UTF-16.
-func (e *evaluator) units(at int, text string) []uint16 {
-	e.grow(at, 2*len(text))
-	return units(text)
+// call calls a macro or range.
+func (e *evaluator) call(n *node) any {
+	e.step(n.at, 10)
+	switch v := e.lookup(n.at, n.text).(type) {
+	case macro:
+		return e.expand(n.at, v, e.all(n.args))
+	case undefined:
+		if n.text == "range" {
+			return numbers(&operation{e, n.at, n.text, false, nil, e.all(n.args)})
+		}
+		failHint(n.at, doc.DidYouMean(n.text, []string{"range"}), "undefined function %q", clip(n.text))
+	}
+	fail(n.at, "%q is not a function", clip(n.text))
+	return nil
 }
 
-func (e *evaluator) call(n *call) any {
-	at := n.place()
-	e.step(at, 10)
-	// A method, or a global function, has no value of its own.
-	switch fn := n.fn.(type) {
-	case *member:
-		of, key := e.eval(fn.of), e.eval(fn.key)
-		if c, ok := e.member(fn.place(), of, key).(callable); ok {
-			return c.call(at, e.all(n.args), e.named(n))
-		}
-		name, _ := key.(string)
-		if m := methodOf(of, name); m != nil && len(n.named) == 0 {
-			return m(&operation{evaluator: e, at: at, name: name, in: of, args: e.all(n.args)})
-		}
-		if _, ok := of.(undefined); ok {
-			fail(at, "undefined variable %q", fn.path)
-		}
-		failHint(at, doc.DidYouMean(name, methods(of)), "%s has no function %q", describe(of), clip(name))
-	case *name:
-		if e.lookup(at, fn.name) == (undefined{}) {
-			if g := globalOf(fn.name); g != nil && len(n.named) == 0 {
-				return g(&operation{evaluator: e, at: at, name: fn.name, args: e.all(n.args)})
-			}
-			failHint(fn.place(), doc.DidYouMean(fn.name, []string{"range", "cycler", "joiner"}), "undefined function %q", clip(fn.name))
-		}
+func (e *evaluator) method(n *node) any {
+	e.step(n.at, 10)
+	of := e.eval(n.args[0])
+	all := methods(of)
+	m, ok := all[n.text]
+	if !ok {
+		names := slices.Sorted(maps.Keys(all))
+		failHint(n.at, doc.DidYouMean(n.text, names), "%s has no function %q", describe(of), clip(n.text))
 	}
-	c, ok := e.eval(n.fn).(callable)
-	if !ok || c.call == nil {
-		fail(at, "it is not a function")
-	}
-	return c.call(at, e.all(n.args), e.named(n))
-}
-
-func (e *evaluator) named(n *call) map[string]any {
-	if len(n.named) == 0 {
-		return nil
-	}
-	values := map[string]any{}
-	for _, a := range n.named {
-		values[a.name] = e.eval(a.value)
-	}
-	return values
-}
-
-func (e *evaluator) filter(n *filtered) any {
-	o := &operation{evaluator: e, at: n.place(), name: n.filter.name}
-	if name := n.filter.name; (name == "default" || name == "d") && n.of != nil {
-		o.in = e.maybe(n.of)
-	} else {
-		o.in = e.eval(n.of)
-	}
-	o.args = e.all(n.args)
-	return n.filter.apply(o)
-}
-
-func (e *evaluator) chain(n *chain) any {
-	if op := n.rest[0].op; op == "or" || op == "and" {
-		v := e.maybe(n.first)
-		for i, o := range n.rest {
-			if truthy(v) == (op == "or") {
-				return v
-			}
-			if i < len(n.rest)-1 {
-				v = e.maybe(o.of)
-			} else {
-				v = e.eval(o.of)
-			}
-		}
-		return v
-	}
-	v := e.eval(n.first)
-	for _, o := range n.rest {
-		v = e.operate(o.place(), o.op, v, e.eval(o.of))
-	}
-	return v
+	m.check(n.at, n.text, len(n.args)-1)
+	return m.apply(&operation{e, n.at, n.text, true, of, e.all(n.args[1:])})
 }
 
 func (e *evaluator) operate(at int, op string, a, b any) any {
@@ -504,51 +372,41 @@ func (e *evaluator) operate(at int, op string, a, b any) any {
 	case "==", "!=":
 		return e.equal(at, a, b) == (op == "==")
 	case "===", "!==":
-		return same(a, b) == (op == "===")
+		return same(at, a, b) == (op == "===")
 	case "<", ">", "<=", ">=":
 		order, known := e.compare(at, a, b)
 		return known && (order < 0 && op[0] == '<' || order > 0 && op[0] == '>' || order == 0 && len(op) == 2)
+	case "in":
+		return e.contains(at, a, b)
 	case "~":
-		return e.join(at, a, b)
+		return e.concatenate(at, a, b)
 	case "+":
-		return e.add(at, a, b)
+		if slices.ContainsFunc([]any{a, b}, isTextual) {
+			return e.concatenate(at, a, b)
+		}
 	}
 	return compute(at, op, e.number(at, a), e.number(at, b))
 }
 
-// add is +: a text if one of the values is no number.
-func (e *evaluator) add(at int, a, b any) any {
-	for _, v := range []any{a, b} {
-		switch v.(type) {
-		case string, *list, *dict:
-			return e.join(at, a, b)
-		}
+// isTextual reports whether + with a value makes a text.
+func isTextual(v any) bool {
+	switch v.(type) {
+	case string, *list, *dict:
+		return true
 	}
-	return compute(at, "+", e.number(at, a), e.number(at, b))
+	return false
 }
 
-func (e *evaluator) join(at int, a, b any) any {
-	x, y := e.concatenated(at, a), e.concatenated(at, b)
-	e.grow(at, len(x)+len(y))
-	return x + y
-}
-
-func (e *evaluator) number(at int, v any) number {
-	n, ok := e.toNumber(at, v)
-	if !ok {
-		fail(at, "%s is not a number", describe(v))
-	}
-	return n
+func (e *evaluator) concatenate(at int, a, b any) string {
+	return e.made(at, e.concatenated(at, a)+e.concatenated(at, b))
 }
 
 func (e *evaluator) contains(at int, v, in any) bool {
 	switch in := in.(type) {
 	case *list:
-		e.step(at, len(in.items)*weight(v, nil))
-		return slices.ContainsFunc(in.items, func(item any) bool { return same(item, v) })
+		return e.index(at, in.items, v) >= 0
 	case *dict:
-		key := e.concatenated(at, v)
-		_, ok := in.values[key]
+		_, ok := in.values[e.concatenated(at, v)]
 		return ok
 	case string:
 		e.step(at, len(in)/32)
@@ -558,86 +416,10 @@ func (e *evaluator) contains(at int, v, in any) bool {
 	return false
 }
 
-// operation is the call of a filter, a method or a global function.
-type operation struct {
-	*evaluator
-	at   int
-	name string
-	in   any
-	args []any
-}
-
-func (o *operation) fail(format string, args ...any) { fail(o.at, o.name+" "+format, args...) }
-
-func (o *operation) arg(i int) any {
-	if i < len(o.args) {
-		return o.args[i]
-	}
-	return undefined{}
-}
-
-func (o *operation) missing(i int) bool { return o.arg(i) == any(undefined{}) }
-
-// textArg returns an argument that is a text.
-func (o *operation) textArg(i int, otherwise string) string {
-	switch v := o.arg(i).(type) {
-	case undefined:
-		return otherwise
-	case string:
-		return v
-	case number:
-		return string(v)
-	default:
-		o.fail("needs a text as its argument, not %s", describe(v))
-	}
-	return ""
-}
-
-// intArg returns an argument that is an integer.
-func (o *operation) intArg(i, otherwise int) int {
-	if o.missing(i) {
-		return otherwise
-	}
-	n, ok := o.toNumber(o.at, o.arg(i))
-	v, small := n.small()
-	if !ok || !small {
-		o.fail("needs an integer as its argument")
-	}
-	return v
-}
-
-// text returns the value that a filter was given, which must be a text. None is the empty text.
-func (o *operation) text() string {
-	switch v := o.in.(type) {
-	case nil, undefined:
-	case bool:
-		if v {
-			o.fail("needs a text, not true")
-		}
-	case string:
-		o.step(o.at, len(v)/32)
-		return v
-	default:
-		o.fail("needs a text, not %s", describe(v))
-	}
-	return ""
-}
-
-// list returns the value that a filter was given, which must be a list.
-func (o *operation) list() []any {
-	l, ok := o.in.(*list)
-	if !ok {
-		o.fail("needs a list, not %s", describe(o.in))
-	}
-	o.step(o.at, len(l.items))
-	return l.items
-}
-
-func (o *operation) made(text string) string {
-	o.grow(o.at, len(text))
-	return text
-}
-
-func (o *operation) cut(text string, from, to int) string {
-	return fromUnits(o.at, o.units(o.at, text)[from:to])
+// index returns the place of a value in a list, or -1.
+func (e *evaluator) index(at int, in []any, v any) int {
+	return slices.IndexFunc(in, func(item any) bool {
+		e.step(at, weight(item, v))
+		return same(at, item, v)
+	})
 }

@@ -1,6 +1,7 @@
 package template
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -9,21 +10,26 @@ import (
 // kind is the kind of a token.
 type kind uint8
 
+// The kinds are the groups of tokens, in their order.
 const (
 	end      kind = iota // the end of the template
-	word                 // a name
+	closing              // %} or }}, also with a minus before it
 	digits               // a number
 	quoted               // a text in quotes
-	pattern              // a regular expression, r/.../flags
+	pattern              // a regular expression, r/.../g
+	word                 // a name
 	operator             // an operator or a bracket
-	closing              // %} or }}, also with a minus before it
 )
 
-// token is a part of a tag. For quoted, text is the value without quotes; for pattern, the expression, and flags follow.
+// tokens matches a token at the start of a text, with a group for each kind.
+var tokens = regexp.MustCompile(`^(?s:(-?[%}]\})|([0-9]+(?:\.[0-9]*)?)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|` +
+	`(r/(?:[^/\\]|\\.)*/[a-z]*)|([\pL\pM\p{Nd}_$]+)|([=!]==|[=!<>]=|\*\*|//|[()\[\]{},:.|~+*/%<>=-]))`)
+
+// token is a part of a tag. Of a text in quotes, text is the value.
 type token struct {
-	kind        kind
-	text, flags string
-	at          int
+	kind kind
+	text string
+	at   int
 }
 
 // lexer splits a template into text and the tokens of its tags.
@@ -36,18 +42,15 @@ type lexer struct {
 
 func isSpace(r rune) bool { return unicode.IsSpace(r) && r != '\u0085' || r == '\uFEFF' }
 
+var opening = regexp.MustCompile(`\{[{%#]`)
+
 // upToTag returns the text before the next tag, and the two bytes that open it; "" at the end.
 func (l *lexer) upToTag() (text, open string) {
-	rest := l.text[l.at:]
-	i := 0
-	for ; i < len(rest); i++ {
-		if rest[i] == '{' && i+1 < len(rest) && strings.IndexByte("{%#", rest[i+1]) >= 0 {
-			open = rest[i : i+2]
-			break
-		}
+	text = l.text[l.at:]
+	if tag := opening.FindStringIndex(text); tag != nil {
+		text, open = text[:tag[0]], text[tag[0]:tag[1]]
 	}
-	text = rest[:i]
-	l.at += i + len(open)
+	l.at += len(text) + len(open)
 	if l.trim && text != "" {
 		text, l.trim = strings.TrimLeftFunc(text, isSpace), false
 	}
@@ -60,142 +63,71 @@ func (l *lexer) upToTag() (text, open string) {
 
 // comment skips a comment whose opening was read.
 func (l *lexer) comment(at int) {
-	i := strings.Index(l.text[l.at:], "#}")
-	if i < 0 {
+	comment, _, ended := strings.Cut(l.text[l.at:], "#}")
+	if !ended {
 		fail(at, "invalid template: expected end of comment, got end of file")
 	}
-	l.trim = i > 0 && l.text[l.at+i-1] == '-'
-	l.at += i + len("#}")
+	l.trim = strings.HasSuffix(comment, "-")
+	l.at += len(comment) + len("#}")
 }
 
-// raw returns the text up to the end of a block raw or verbatim, in which blocks of this name can be nested.
+// raw returns the text up to the end of a block raw or verbatim.
 func (l *lexer) raw(name string, at int) string {
-	start, depth := l.at, 1
-	for i := l.at; ; {
-		next := strings.Index(l.text[i:], "{%")
-		if next < 0 {
-			fail(at, "invalid template: expected end%s, got end of file", name)
-		}
-		open := i + next
-		inside := strings.TrimLeftFunc(l.text[open+2:], isSpace)
-		tag := inside[:isName(inside)]
-		after := strings.TrimLeftFunc(inside[len(tag):], isSpace)
-		i = open + 2
-		if !strings.HasPrefix(after, "%}") {
-			continue
-		}
-		switch tag {
-		case name:
-			depth++
-		case "end" + name:
-			depth--
-		}
-		if depth == 0 {
-			l.at = len(l.text) - len(after) + len("%}")
-			return l.text[start:open]
-		}
+	rest := l.text[l.at:]
+	tag := regexp.MustCompile(`\{%\s*end` + name + `\s*%\}`).FindStringIndex(rest)
+	if tag == nil {
+		fail(at, "invalid template: expected end%s, got end of file", name)
 	}
+	l.at += tag[1]
+	return rest[:tag[0]]
 }
-
-// operators are the operators and brackets, the longer ones first.
-const operators = "=== !== == != <= >= ** // ( ) [ ] { } , : . | ~ + - * / % < > ="
 
 // next returns the next token of a tag.
 func (l *lexer) next() token {
 	rest := strings.TrimLeftFunc(l.text[l.at:], isSpace)
-	l.at = len(l.text) - len(rest)
-	at := l.at
-	if rest == "" {
-		return token{kind: end, text: "end of file", at: at}
+	t := token{text: "end of file", at: len(l.text) - len(rest)}
+	if l.at = t.at; rest == "" {
+		return t
 	}
-	for _, c := range [...]string{"%}", "}}", "-%}", "-}}"} {
-		if strings.HasPrefix(rest, c) {
-			l.at += len(c)
-			l.trim = c[0] == '-'
-			return token{kind: closing, text: c, at: at}
+	groups := tokens.FindStringSubmatch(rest)
+	if groups == nil {
+		r, _ := utf8.DecodeRuneInString(rest)
+		if r == '"' || r == '\'' {
+			fail(t.at, "invalid template: a text without its closing quote")
 		}
+		fail(t.at, "invalid template: unexpected %q", r)
 	}
-	switch c := rest[0]; {
-	case c == '"' || c == '\'':
-		return l.quote(c)
-	case strings.HasPrefix(rest, "r/"):
-		return l.pattern()
-	case c >= '0' && c <= '9':
-		n := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
-		if strings.HasPrefix(rest[n:], ".") {
-			n++
-			n = len(rest) - len(strings.TrimLeft(rest[n:], "0123456789"))
+	t.text = groups[0]
+	for t.kind = closing; groups[t.kind] == ""; {
+		t.kind++
+	}
+	l.at += len(t.text)
+	switch t.kind {
+	case closing:
+		l.trim = t.text[0] == '-'
+	case digits:
+		if following := tokens.FindStringSubmatch(l.text[l.at:]); following != nil && following[word] != "" {
+			fail(t.at, "invalid template: a number is digits, with a point at most")
 		}
-		if isName(rest[n:]) != 0 {
-			fail(at, "invalid template: a number is digits, with a point at most")
-		}
-		l.at += n
-		return token{kind: digits, text: rest[:n], at: at}
+	case quoted:
+		t.text = unescaped(t.text[1 : len(t.text)-1])
+	case end, pattern, word, operator:
 	}
-	if n := isName(rest); n > 0 {
-		l.at += n
-		return token{kind: word, text: rest[:n], at: at}
-	}
-	for op := range strings.FieldsSeq(operators) {
-		if strings.HasPrefix(rest, op) {
-			l.at += len(op)
-			return token{kind: operator, text: op, at: at}
-		}
-	}
-	r, _ := utf8.DecodeRuneInString(rest)
-	fail(at, "invalid template: unexpected %q", r)
-	return token{}
-}
-
-// isName returns the length of the name that a text begins with, in bytes.
-func isName(text string) int {
-	i := strings.IndexFunc(text, func(r rune) bool {
-		return r != '_' && r != '$' && !unicode.IsLetter(r) && !unicode.IsDigit(r) && !unicode.IsMark(r)
-	})
-	if i < 0 {
-		return len(text)
-	}
-	return i
-}
-
-// quote reads a text in quotes.
-func (l *lexer) quote(q byte) token {
-	at := l.at
-	var b strings.Builder
-	for l.at++; l.at < len(l.text); l.at++ {
-		c := l.text[l.at]
-		if c == q {
-			l.at++
-			return token{kind: quoted, text: b.String(), at: at}
-		}
-		if c == '\\' && l.at+1 < len(l.text) {
-			l.at++
-			c = l.text[l.at]
-			if i := strings.IndexByte("ntr", c); i >= 0 {
-				c = "\n\t\r"[i]
-			}
-		}
-		b.WriteByte(c)
-	}
-	fail(at, "invalid template: a text without its closing quote")
-	return token{}
-}
-
-// pattern reads a regular expression.
-func (l *lexer) pattern() token {
-	at := l.at
-	for l.at += len("r/"); l.at < len(l.text) && l.text[l.at] != '/'; l.at++ {
-		if l.text[l.at] == '\\' {
-			l.at++
-		}
-	}
-	if l.at >= len(l.text) {
-		fail(at, "invalid template: a regular expression without its closing /")
-	}
-	t := token{kind: pattern, text: l.text[at+len("r/") : l.at], at: at}
-	l.at++
-	rest := l.text[l.at:]
-	t.flags = rest[:len(rest)-len(strings.TrimLeft(rest, "gimy"))]
-	l.at += len(t.flags)
 	return t
+}
+
+var escapes = regexp.MustCompile(`(?s)\\.`)
+
+func unescaped(text string) string {
+	return escapes.ReplaceAllStringFunc(text, func(escape string) string {
+		switch escape[1:] {
+		case "n":
+			return "\n"
+		case "t":
+			return "\t"
+		case "r":
+			return "\r"
+		}
+		return escape[1:]
+	})
 }

@@ -3,6 +3,7 @@ package template
 import (
 	"math"
 	"math/big"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -10,83 +11,26 @@ import (
 // number is a number as it is printed: as it was written, or as JavaScript prints a result.
 type number string
 
-// decimal is the value 0.digits × 10^exp. The digits have no zeros at their ends; zero has none.
-type decimal struct {
-	negative bool
-	digits   string
-	exp      int
-}
-
-func (n number) decimal() (d decimal) {
-	text := string(n)
-	text, d.negative = strings.CutPrefix(text, "-")
-	mantissa, exponent := text, ""
-	if i := strings.IndexAny(text, "eE"); i >= 0 {
-		mantissa, exponent = text[:i], text[i+1:]
-	}
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	const far = 1 << 40 // beyond any number that has its digits in a document
-	if exponent != "" {
-		e, err := strconv.Atoi(exponent)
-		if err != nil || e > far || e < -far {
-			e = far
-			if strings.HasPrefix(exponent, "-") {
-				e = -far
-			}
-		}
-		d.exp = e
-	}
-	d.digits = strings.TrimLeft(whole+fraction, "0")
-	d.exp += len(whole) - (len(whole) + len(fraction) - len(d.digits))
-	if d.digits = strings.TrimRight(d.digits, "0"); d.digits == "" {
-		return decimal{}
-	}
-	return d
-}
-
-// compare returns -1, 0 or 1.
-func (d decimal) compare(o decimal) int {
-	if d == o {
-		return 0
-	}
-	less := -1
-	switch {
-	case d.negative != o.negative || d.digits == "" || o.digits == "":
-		if d.negative || d.digits == "" && !o.negative {
-			return -1
-		}
-		return 1
-	case d.negative:
-		less = 1
-	}
-	if d.exp < o.exp || d.exp == o.exp && d.digits < o.digits {
-		return less
-	}
-	return -less
-}
-
-// maxDigits limits the integers that templates compute with.
+// maxDigits limits the numbers that templates compute with, and compare.
 const maxDigits = 4000
 
-// integer returns the value of a number that is an integer of a sensible size, or nil.
-func (n number) integer() *big.Int {
-	if len(n) < 18 {
-		if i, err := strconv.ParseInt(string(n), 10, 64); err == nil {
-			return big.NewInt(i)
-		}
-	}
-	d := n.decimal()
-	switch {
-	case d.digits == "":
-		return new(big.Int)
-	case len(d.digits) > d.exp || d.exp > maxDigits:
+// rational returns the value of a number, or nil if it has too many digits.
+func (n number) rational() *big.Rat {
+	_, exponent, _ := strings.Cut(strings.ToLower(string(n)), "e")
+	if e, _ := strconv.Atoi(exponent); len(n) > maxDigits || e > maxDigits/4 || e < -maxDigits/4 {
 		return nil
 	}
-	i, _ := new(big.Int).SetString(d.digits+strings.Repeat("0", d.exp-len(d.digits)), 10)
-	if d.negative {
-		i.Neg(i)
+	r, _ := new(big.Rat).SetString(string(n))
+	return r
+}
+
+// value is the value of a number. It fails if that has too many digits.
+func (n number) value(at int) *big.Rat {
+	r := n.rational()
+	if r == nil {
+		failHint(at, "insert it as it is, or put it in quotes", "a template cannot compute with %s exactly", clip(string(n)))
 	}
-	return i
+	return r
 }
 
 // float returns the value of a number. It fails if a float64 loses digits of it.
@@ -101,16 +45,8 @@ func (n number) float(at int) float64 {
 // Exact reports whether a float64, the number of JavaScript, has all digits of a number.
 func Exact(text string) bool {
 	f, err := strconv.ParseFloat(text, 64)
-	return err == nil && fromFloat(f).decimal() == number(text).decimal()
-}
-
-// small returns the value of a number that is an integer of at most 32 bits.
-func (n number) small() (int, bool) {
-	i := n.integer()
-	if i == nil || !i.IsInt64() || i.Int64() != int64(int32(i.Int64())) { //nolint:gosec // compared
-		return 0, false
-	}
-	return int(i.Int64()), true
+	r := number(text).rational()
+	return err == nil && r != nil && r.Cmp(fromFloat(f).rational()) == 0
 }
 
 // fromFloat returns a number as JavaScript prints it.
@@ -125,54 +61,36 @@ func fromFloat(f float64) number {
 	return number(strings.NewReplacer("e-0", "e-", "e+0", "e+").Replace(text))
 }
 
+func fromInt(i int) number { return number(strconv.Itoa(i)) }
+
+func fromBool(b bool) number {
+	if b {
+		return "1"
+	}
+	return "0"
+}
+
 // written returns the number of a text, as JavaScript prints it, but with all of its digits. 1.0 is 1.
 func written(text string) number {
 	n := number(strings.TrimPrefix(text, "+"))
-	f, err := strconv.ParseFloat(string(n), 64)
-	if err == nil && math.Abs(f) < 1<<53 && fromFloat(f).decimal() == n.decimal() {
-		return fromFloat(f)
+	if r := n.rational(); r != nil && r.IsInt() {
+		return number(r.Num().String())
 	}
-	if i := n.integer(); i != nil {
-		return number(i.String())
+	if f, err := strconv.ParseFloat(string(n), 64); err == nil && Exact(string(n)) {
+		return fromFloat(f)
 	}
 	return n
 }
 
-func fromInt(i int) number { return number(strconv.Itoa(i)) }
-
 // compute returns the result of an arithmetic operator. Integers have exact results; others those of JavaScript.
 func compute(at int, op string, a, b number) number {
-	x, y := a.integer(), b.integer()
-	if x != nil && y != nil {
-		z := new(big.Int)
-		switch {
-		case op == "+":
-			return exact(at, z.Add(x, y))
-		case op == "-":
-			return exact(at, z.Sub(x, y))
-		case op == "*":
-			return exact(at, z.Mul(x, y))
-		case op == "**":
-			if y.Sign() < 0 {
-				break
+	x, y := a.value(at), b.value(at)
+	if x.IsInt() && y.IsInt() {
+		if z := integers(at, op, x.Num(), y.Num()); z != nil {
+			if text := z.String(); len(text) <= maxDigits {
+				return number(text)
 			}
-			if y.BitLen() > 16 || x.BitLen()*int(y.Int64()) > 3*maxDigits {
-				fail(at, "a template cannot compute with more than %d digits", maxDigits)
-			}
-			return exact(at, z.Exp(x, y, nil))
-		case y.Sign() == 0:
-			fail(at, "a division by zero")
-		case op == "%":
-			return exact(at, z.Rem(x, y))
-		default:
-			rest := new(big.Int)
-			z.QuoRem(x, y, rest)
-			if op == "//" && rest.Sign() != 0 && rest.Sign() != y.Sign() {
-				z.Sub(z, big.NewInt(1))
-			}
-			if op == "//" || rest.Sign() == 0 {
-				return exact(at, z)
-			}
+			fail(at, "a template cannot compute with more than %d digits", maxDigits)
 		}
 	}
 	f, g := a.float(at), b.float(at)
@@ -189,17 +107,46 @@ func compute(at int, op string, a, b number) number {
 		f = math.Floor(f / g)
 	case "%":
 		f = math.Mod(f, g)
-	default:
+	case "**":
 		fail(at, "** needs integers, and an exponent that is not negative")
 	}
 	return finite(at, f)
 }
 
-func exact(at int, i *big.Int) number {
-	if i.BitLen() > 4*maxDigits {
-		fail(at, "a template cannot compute with more than %d digits", maxDigits)
+// integers returns the result of an operator if it is an integer, or else nil.
+func integers(at int, op string, x, y *big.Int) *big.Int {
+	z, rest := new(big.Int), new(big.Int)
+	switch op {
+	case "+":
+		return z.Add(x, y)
+	case "-":
+		return z.Sub(x, y)
+	case "*":
+		return z.Mul(x, y)
+	case "**":
+		if y.Sign() < 0 {
+			return nil
+		}
+		if y.BitLen() > 16 || x.BitLen()*int(y.Int64()) > 4*maxDigits {
+			fail(at, "a template cannot compute with more than %d digits", maxDigits)
+		}
+		return z.Exp(x, y, nil)
 	}
-	return number(i.String())
+	if y.Sign() == 0 {
+		fail(at, "a division by zero")
+	}
+	switch z.QuoRem(x, y, rest); {
+	case op == "%":
+		return rest
+	case rest.Sign() == 0:
+		return z
+	case op == "//":
+		if rest.Sign() != y.Sign() {
+			z.Sub(z, big.NewInt(1))
+		}
+		return z
+	}
+	return nil
 }
 
 func finite(at int, f float64) number {
@@ -209,33 +156,44 @@ func finite(at int, f float64) number {
 	return fromFloat(f)
 }
 
-// fixed returns a number with a number of decimal places, as toFixed of JavaScript.
-func (n number) fixed(at, places int) string {
-	f := n.float(at)
-	if places < 0 || places > 100 || math.Abs(f) >= 1e21 {
-		fail(at, "toFixed needs a number of places from 0 to 100")
+var (
+	decimals = regexp.MustCompile(`^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?`)
+	whole    = regexp.MustCompile(`^[+-]?[0-9]+`)
+	// otherForms are numbers of JavaScript that templates do not have.
+	otherForms = regexp.MustCompile(`^0[xXbBoO]|Infinity$`)
+)
+
+// toNumber returns a value as a number, and false if it is none.
+func (s *Scope) toNumber(at int, v any) (number, bool) {
+	switch v := v.(type) {
+	case nil:
+		return "0", true
+	case bool:
+		return fromBool(v), true
+	case number:
+		s.step(at, len(v)/8)
+		return v, true
+	case unclear:
+		s.printed(at, v)
+	case string:
+		s.step(at, len(v)/8)
+		text := strings.TrimFunc(v, isSpace)
+		switch {
+		case text == "":
+			return "0", true
+		case decimals.FindString(text) == text:
+			return written(text), true
+		case otherForms.MatchString(text):
+			fail(at, "%q is a number in a form that templates do not have", clip(text))
+		}
 	}
-	r := new(big.Rat).SetFloat64(math.Abs(f)) // the binary value decides, as in JavaScript
-	scale := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(places)), nil)
-	r.Mul(r, new(big.Rat).SetInt(scale)).Add(r, big.NewRat(1, 2))
-	text := new(big.Int).Quo(r.Num(), r.Denom()).String()
-	if len(text) <= places {
-		text = strings.Repeat("0", places+1-len(text)) + text
-	}
-	if places > 0 {
-		text = text[:len(text)-places] + "." + text[len(text)-places:]
-	}
-	if f < 0 {
-		text = "-" + text
-	}
-	return text
+	return "", false
 }
 
-// clip shortens a text for a message.
-func clip(text string) string {
-	const most = 40
-	if r := []rune(text[:min(len(text), 4*most)]); len(r) > most {
-		return string(r[:most]) + "…"
+func (s *Scope) number(at int, v any) number {
+	n, ok := s.toNumber(at, v)
+	if !ok {
+		fail(at, "%s is not a number", describe(v))
 	}
-	return text
+	return n
 }

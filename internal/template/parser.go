@@ -3,160 +3,44 @@ package template
 import (
 	"slices"
 	"strings"
+)
 
-	"github.com/plumb-eval/plumb/internal/doc"
+// The nodes, and what their fields are. The op of a node is one of these words, or the operator of an expression.
+const (
+	opLiteral = "literal" // value
+	opName    = "name"    // text
+	opMember  = "member"  // args: the value and the key; text is the path in messages
+	opCall    = "call"    // text is the name of the function
+	opMethod  = "method"  // text is the name; args: the value, and the arguments
+	opFilter  = "filter"  // as opMethod
+	opIs      = "is"      // as opMethod
+	opList    = "list"    // args
+	opObject  = "object"  // names and args: the keys and the values
+	opGroup   = "group"   // an expression in parentheses
+	opEither  = "either"  // args: the value, the condition, and the other value if there is one
+	opBlock   = "block"   // blocks: the text of a block as a value
+
+	// Statements. The blocks of if, for and switch end with that of else or default.
+	opText   = "text"   // text
+	opOutput = "output" // args: the value
+	opIf     = "if"     // args: the conditions
+	opFor    = "for"    // names; args: the list
+	opSet    = "set"    // names; args: the value
+	opMacro  = "macro"  // text is the name; names and args: the parameters and their defaults, or nil
+	opSwitch = "switch" // args: the value, and those of the cases
 )
 
 // node is a part of a template. An expression has a value; a statement writes text.
-type node interface{ place() int }
-
-// at is the byte of a template at which a node begins.
-type at int
-
-func (a at) place() int { return int(a) }
-
-// The expressions.
-type (
-	literal struct {
-		at
-		value any
-	}
-	name struct {
-		at
-		name string
-	}
-	member struct {
-		at
-		of, key node
-		path    string
-	}
-	call struct {
-		at
-		fn node
-		arguments
-	}
-	filtered struct {
-		at
-		filter *filter
-		of     node
-		arguments
-	}
-	tested struct {
-		at
-		test test
-		name string
-		of   node
-		not  bool
-		arguments
-	}
-	unary struct {
-		at
-		op string
-		of node
-	}
-	// chain is operands with operators of one rank between them, from left to right.
-	chain struct {
-		at
-		first node
-		rest  []operand
-	}
-	operand struct {
-		at
-		op string
-		of node
-	}
-	// contained is in and not in.
-	contained struct {
-		at
-		of, in node
-		not    bool
-	}
-	conditional struct {
-		at
-		then, test, otherwise node
-	}
-	listOf struct {
-		at
-		items []node
-	}
-	dictOf struct {
-		at
-		keys, values []node
-	}
-	arguments struct {
-		args  []node
-		named []parameter
-	}
-	// parameter is a parameter of a macro with its default, or a named argument.
-	parameter struct {
-		name  string
-		value node
-	}
-)
-
-// The statements.
-type (
-	textNode struct {
-		at
-		text string
-	}
-	output struct {
-		at
-		of node
-		// safe is set if the last filter is safe.
-		safe bool
-	}
-	ifNode struct {
-		at
-		tests  []node
-		bodies [][]node
-		other  []node
-	}
-	forNode struct {
-		at
-		names       []string
-		in          node
-		body, other []node
-	}
-	setNode struct {
-		at
-		names []string
-		value node
-	}
-	macroNode struct {
-		at
-		name   string
-		params []parameter
-		body   []node
-	}
-	// callNode is a call of a macro with a block of text.
-	callNode struct {
-		at
-		call   *call
-		caller *macroNode
-	}
-	filterNode struct {
-		at
-		filtered *filtered
-		body     *textBlock
-	}
-	// textBlock is the text of a block as an expression.
-	textBlock struct {
-		at
-		body []node
-	}
-	switchNode struct {
-		at
-		of     node
-		cases  []node
-		bodies [][]node
-		other  []node
-	}
-	blockNode struct {
-		at
-		body []node
-	}
-)
+type node struct {
+	op string
+	// at is the byte of the template at which the node begins.
+	at     int
+	text   string
+	value  any
+	names  []string
+	args   []*node
+	blocks [][]*node
+}
 
 // parser reads a template by recursive descent. It panics with a fault.
 type parser struct {
@@ -171,11 +55,17 @@ type parser struct {
 	bound map[string]int
 }
 
-func (p *parser) enter(at int) func() {
-	if p.depth++; p.depth > maxDepth {
-		fail(at, "the template is nested too deeply")
-	}
+// enter counts a level of nesting. The function that it returns ends the level.
+func (p *parser) enter() func() {
+	p.depth++
+	p.bounded(p.depth)
 	return func() { p.depth-- }
+}
+
+func (p *parser) bounded(depth int) {
+	if depth > maxDepth {
+		fail(p.token.at, "the template is nested too deeply")
+	}
 }
 
 func (p *parser) advance() token {
@@ -190,16 +80,16 @@ func (p *parser) is(texts ...string) bool {
 }
 
 func (p *parser) skip(text string) bool {
-	if p.is(text) {
+	found := p.is(text)
+	if found {
 		p.advance()
-		return true
 	}
-	return false
+	return found
 }
 
-func (p *parser) want(text, where string) {
+func (p *parser) want(text string) {
 	if !p.skip(text) {
-		fail(p.token.at, "invalid template: expected %q %s, got %s", text, where, p.token.text)
+		fail(p.token.at, "invalid template: expected %q, got %s", text, p.token.text)
 	}
 }
 
@@ -207,29 +97,29 @@ func (p *parser) unexpected() {
 	fail(p.token.at, "invalid template: unexpected token: %s", p.token.text)
 }
 
+func (p *parser) name() token {
+	if p.token.kind != word {
+		fail(p.token.at, "invalid template: expected a name, got %s", p.token.text)
+	}
+	return p.advance()
+}
+
 // close reads the end of a tag. The next token is not read, because text follows.
-func (p *parser) close(closing string) {
-	if p.token.kind != end && strings.TrimPrefix(p.token.text, "-") == closing {
-		return
+func (p *parser) close() {
+	if p.token.kind != closing || p.token.text[len(p.token.text)-2] != '%' {
+		fail(p.token.at, "invalid template: expected block end")
 	}
-	what := "block end"
-	if closing == "}}" {
-		what = "variable end"
-	}
-	fail(p.token.at, "invalid template: expected %s", what)
 }
 
 // nodes parses up to a tag whose word is one of until, which becomes p.tag, or to the end of the template.
-func (p *parser) nodes(until ...string) (all []node) {
-	start := p.at
-	defer p.enter(start)()
+func (p *parser) nodes(until ...string) (all []*node) {
+	defer p.enter()()
 	for {
 		from := p.at
 		text, open := p.upToTag()
 		if text != "" {
-			all = append(all, &textNode{at(from), text})
+			all = append(all, &node{op: opText, at: from, text: text})
 		}
-		tagAt := p.at
 		switch open {
 		case "":
 			if len(until) > 0 {
@@ -237,7 +127,7 @@ func (p *parser) nodes(until ...string) (all []node) {
 			}
 			return all
 		case "{#":
-			p.comment(tagAt - len(open))
+			p.comment(p.at - len(open))
 			continue
 		}
 		p.advance() // reads the first token of the tag
@@ -245,373 +135,293 @@ func (p *parser) nodes(until ...string) (all []node) {
 			all = append(all, p.output())
 			continue
 		}
-		p.tag = p.token
-		if p.tag.kind != word {
-			p.unexpected()
-		}
+		p.tag = p.name()
 		if slices.Contains(until, p.tag.text) {
-			p.advance()
 			return all
 		}
-		if n := p.statement(); n != nil {
-			all = append(all, n)
-		}
+		all = append(all, p.statement(p.tag))
 	}
 }
 
-func (p *parser) output() node {
-	before, begin := len(p.uses), at(p.token.at)
-	n := &output{at: begin, of: p.expression()}
-	p.close("}}")
-	if f, ok := n.of.(*filtered); ok {
-		n.safe = f.filter.name == "safe"
+// block parses the end of a tag, and what follows it up to a tag that ends it.
+func (p *parser) block(until ...string) []*node {
+	p.close()
+	return p.nodes(until...)
+}
+
+func (p *parser) output() *node {
+	before, at := len(p.uses), p.token.at
+	of := p.expression()
+	if p.token.kind != closing || p.token.text[len(p.token.text)-2] != '}' {
+		fail(p.token.at, "invalid template: expected variable end")
 	}
-	if isPath(n.of) {
+	if of.isPath() {
 		p.uses[before].Inserted = true
 	}
-	return n
+	return &node{op: opOutput, at: at, args: []*node{of}}
+}
+
+// key returns the key of a member that is written as a text.
+func (n *node) key() (key string, ok bool) {
+	key, ok = n.args[1].value.(string)
+	return key, ok
 }
 
 // isPath reports whether an expression is a variable, or a key of one that is written as a text.
-func isPath(n node) bool {
-	for {
-		switch v := n.(type) {
-		case *name:
-			return true
-		case *member:
-			l, ok := v.key.(*literal)
-			if !ok {
-				return false
-			}
-			if _, ok := l.value.(string); !ok {
-				return false
-			}
-			n = v.of
-		default:
+func (n *node) isPath() bool {
+	for n.op == opMember {
+		if _, ok := n.key(); !ok {
 			return false
 		}
+		n = n.args[0]
 	}
+	return n.op == opName
 }
 
-func (p *parser) bind(names ...string) {
-	if p.bound == nil {
-		p.bound = map[string]int{}
-	}
+// bind defines names, or with -1 ends that.
+func (p *parser) bind(by int, names ...string) {
 	for _, n := range names {
-		p.bound[n]++
-	}
-}
-
-func (p *parser) unbind(names ...string) {
-	for _, n := range names {
-		p.bound[n]--
+		p.bound[n] += by
 	}
 }
 
 // words parses names with commas between them.
 func (p *parser) words() (names []string) {
 	for {
-		if p.token.kind != word {
-			fail(p.token.at, "invalid template: expected a name, got %s", p.token.text)
-		}
-		names = append(names, p.advance().text)
+		names = append(names, p.name().text)
 		if !p.skip(",") {
 			return names
 		}
 	}
 }
 
-func (p *parser) statement() node {
-	tag := p.advance()
-	begin := at(tag.at)
+func (p *parser) statement(tag token) *node {
 	p.uses = append(p.uses, Use{Kind: "tag", Path: []string{tag.text}})
+	n := &node{op: tag.text, at: tag.at}
 	switch tag.text {
 	case "if":
-		return p.conditional(begin)
+		p.conditional(n)
 	case "for":
-		return p.loop(begin)
+		p.loop(n)
 	case "set":
-		return p.set(begin)
+		n.names = p.words()
+		if p.skip("=") {
+			n.args = []*node{p.expression()}
+		} else {
+			p.close()
+			p.trim = false // Nunjucks keeps the white space here
+			n.args = []*node{{op: opBlock, at: n.at, blocks: [][]*node{p.nodes("endset")}}}
+		}
+		p.bind(1, n.names...)
 	case "macro":
-		if p.token.kind != word {
-			fail(p.token.at, "invalid template: expected the name of the macro")
-		}
-		m := &macroNode{at: begin, name: p.advance().text}
-		p.bind(m.name)
-		p.macro(m, "endmacro")
-		return m
-	case "call":
-		return p.call(begin)
+		p.macro(n)
 	case "filter":
-		block := &textBlock{at: begin}
-		f := p.filter(block)
-		p.close("%}")
-		block.body = p.nodes("endfilter")
-		p.close("%}")
-		return &filterNode{begin, f, block}
+		block := &node{op: opBlock, at: n.at}
+		n.op, n.args = opOutput, []*node{p.filter(block)}
+		block.blocks = [][]*node{p.block("endfilter")}
 	case "switch":
-		return p.switched(begin)
-	case "block":
-		p.words()
-		p.close("%}")
-		n := &blockNode{begin, p.nodes("endblock")}
-		if p.token.kind == word {
-			p.advance()
-		}
-		p.close("%}")
-		return n
+		p.choice(n)
 	case "raw", "verbatim":
-		p.close("%}")
-		return &textNode{begin, p.raw(tag.text, tag.at)}
+		p.close()
+		n.op, n.text = opText, p.raw(tag.text, tag.at)
+		return n
 	case "include", "import", "from", "extends":
 		failHint(tag.at, "use a prompt file, or a variable", "a template cannot read other files")
+	default:
+		fail(tag.at, "invalid template: unknown block tag: %s", tag.text)
 	}
-	fail(tag.at, "invalid template: unknown block tag: %s", tag.text)
-	return nil
-}
-
-func (p *parser) conditional(begin at) node {
-	n := &ifNode{at: begin}
-	for more := true; more; {
-		n.tests = append(n.tests, p.expression())
-		p.close("%}")
-		n.bodies = append(n.bodies, p.nodes("elif", "elseif", "else", "endif"))
-		more = p.tag.text == "elif" || p.tag.text == "elseif"
-	}
-	if p.tag.text == "else" {
-		p.close("%}")
-		n.other = p.nodes("endif")
-	}
-	p.close("%}")
+	p.close()
 	return n
 }
 
-func (p *parser) loop(begin at) node {
-	n := &forNode{at: begin, names: p.words()}
-	if !p.skip("in") {
-		fail(p.token.at, "invalid template: expected \"in\" in a for loop")
+func (p *parser) conditional(n *node) {
+	for more := true; more; more = p.tag.text == "elif" || p.tag.text == "elseif" {
+		n.args = append(n.args, p.expression())
+		n.blocks = append(n.blocks, p.block("elif", "elseif", "else", "endif"))
 	}
-	n.in = p.expression()
-	p.close("%}")
-	p.bind(append(n.names, "loop")...)
-	n.body = p.nodes("endfor", "else")
-	p.unbind(append(n.names, "loop")...)
-	if p.tag.text == "else" {
-		p.close("%}")
-		n.other = p.nodes("endfor")
-	}
-	p.close("%}")
-	return n
+	p.otherwise(n, "else", "endif")
 }
 
-func (p *parser) set(begin at) node {
-	n := &setNode{at: begin, names: p.words()}
-	if p.skip("=") {
-		n.value = p.expression()
-		p.close("%}")
-	} else {
-		p.close("%}")
-		p.trim = false // Nunjucks keeps the white space here
-		n.value = &textBlock{begin, p.nodes("endset")}
-		p.close("%}")
+// otherwise parses the last block of a statement, which is empty if there is none.
+func (p *parser) otherwise(n *node, tag, until string) {
+	var other []*node
+	if p.tag.text == tag {
+		other = p.block(until)
 	}
-	p.bind(n.names...)
-	return n
+	n.blocks = append(n.blocks, other)
 }
 
-// macro parses the parameters and the body of a macro, or of the block of a call.
-func (p *parser) macro(m *macroNode, until string) {
-	p.want("(", "before the parameters of the macro")
+func (p *parser) loop(n *node) {
+	n.names = p.words()
+	p.want("in")
+	n.args = []*node{p.expression()}
+	p.bind(1, "loop")
+	p.bind(1, n.names...)
+	n.blocks = [][]*node{p.block("endfor", "else")}
+	p.bind(-1, "loop")
+	p.bind(-1, n.names...)
+	p.otherwise(n, "else", "endfor")
+}
+
+func (p *parser) macro(n *node) {
+	n.text = p.name().text
+	p.bind(1, n.text)
+	p.want("(")
 	for !p.skip(")") {
-		if len(m.params) > 0 {
-			p.want(",", "between parameters")
+		if len(n.names) > 0 {
+			p.want(",")
 		}
-		if p.token.kind != word {
-			p.unexpected()
-		}
-		param := parameter{name: p.advance().text}
+		n.names = append(n.names, p.name().text)
+		var value *node
 		if p.skip("=") {
-			param.value = p.expression()
+			value = p.expression()
 		}
-		p.bind(param.name)
-		m.params = append(m.params, param)
+		n.args = append(n.args, value)
 	}
-	if until != "" {
-		p.macroBody(m, until)
-	}
+	p.bind(1, n.names...)
+	n.blocks = [][]*node{p.block("endmacro")}
+	p.bind(-1, n.names...)
 }
 
-func (p *parser) macroBody(m *macroNode, until string) {
-	p.bind("caller")
-	p.close("%}")
-	m.body = p.nodes(until)
-	p.close("%}")
-	p.unbind("caller")
-	for _, param := range m.params {
-		p.unbind(param.name)
-	}
-}
-
-func (p *parser) call(begin at) node {
-	n := &callNode{at: begin, caller: &macroNode{at: begin, name: "caller"}}
-	if p.is("(") {
-		p.macro(n.caller, "")
-	}
-	called, ok := p.unary(false).(*call)
-	if !ok {
-		fail(int(begin), "invalid template: a call block calls a macro, such as call name()")
-	}
-	n.call = called
-	p.macroBody(n.caller, "endcall")
-	return n
-}
-
-func (p *parser) switched(begin at) node {
-	n := &switchNode{at: begin, of: p.expression()}
-	p.close("%}")
-	p.nodes("case", "default", "endswitch") // what is before the first case is not written
+func (p *parser) choice(n *node) {
+	n.args = []*node{p.expression()}
+	p.block("case", "default", "endswitch") // what is before the first case is not written
 	if p.tag.text != "case" {
-		fail(int(begin), "invalid template: a switch needs a case")
+		fail(n.at, "invalid template: a switch needs a case")
 	}
 	for p.tag.text == "case" {
-		n.cases = append(n.cases, p.expression())
-		p.close("%}")
-		n.bodies = append(n.bodies, p.nodes("case", "default", "endswitch"))
+		n.args = append(n.args, p.expression())
+		n.blocks = append(n.blocks, p.block("case", "default", "endswitch"))
 	}
-	if p.tag.text == "default" {
-		p.close("%}")
-		n.other = p.nodes("endswitch", "case", "default")
-		if p.tag.text != "endswitch" {
-			fail(p.tag.at, "invalid template: default must be the last of a switch")
-		}
-	}
-	p.close("%}")
-	return n
+	p.otherwise(n, "default", "endswitch")
 }
 
 // expression parses an expression: a if b else c.
-func (p *parser) expression() node {
-	defer p.enter(p.token.at)()
-	n := p.or()
+func (p *parser) expression() *node {
+	n := p.binary(1)
 	if !p.is("if") {
 		return n
 	}
-	c := &conditional{at: at(p.advance().at), then: n}
-	c.test = p.or()
+	n = &node{op: opEither, at: p.advance().at, args: []*node{n, p.binary(1)}}
 	if p.skip("else") {
-		c.otherwise = p.or()
+		n.args = append(n.args, p.binary(1))
 	}
-	return c
+	return n
 }
 
-// chained parses operands with the given operators between them.
-func (p *parser) chained(operand func() node, operators ...string) node {
-	first := operand()
-	if !p.is(operators...) {
-		return first
+// The ranks of operators, from the one that binds least. They are those of JavaScript, which runs the code of Nunjucks.
+const (
+	rankNot = iota + 3
+	rankIn
+	rankIs
+	rankEqual
+	rankOrder
+	rankSum
+	rankProduct
+	rankPower
+)
+
+// rank returns the rank of an operator between two values, and 0 for anything else.
+func rank(operator string) int {
+	switch operator {
+	case "or":
+		return 1
+	case "and":
+		return 2
+	case "in", "not":
+		return rankIn
+	case "is":
+		return rankIs
+	case "==", "!=", "===", "!==":
+		return rankEqual
+	case "<", ">", "<=", ">=":
+		return rankOrder
+	case "+", "-", "~":
+		return rankSum
+	case "*", "/", "%", "//":
+		return rankProduct
+	case "**":
+		return rankPower
 	}
-	c := &chain{at: at(first.place()), first: first}
-	for p.is(operators...) {
-		op := p.advance()
-		c.add(op, operand())
-	}
-	return c
+	return 0
 }
 
-func (c *chain) add(op token, n node) { c.rest = append(c.rest, operand{at(op.at), op.text, n}) }
-
-func (p *parser) or() node  { return p.chained(p.and, "or") }
-func (p *parser) and() node { return p.chained(p.not, "and") }
-
-func (p *parser) not() node {
-	if !p.is("not") {
-		return p.in()
-	}
-	defer p.enter(p.token.at)()
-	op := p.advance()
-	of := p.not()
-	if _, ambiguous := of.(*chain); ambiguous {
-		failHint(op.at, "use != or parentheses", "not before a comparison: it belongs to the first value alone")
-	}
-	return &unary{at(op.at), "not", of}
-}
-
-func (p *parser) in() node {
-	n := p.tests()
-	for {
-		not := false
-		if p.is("not") {
-			not = true
-			p.advance()
-			if !p.is("in") {
-				p.unexpected()
-			}
+// binary parses operators of at least the given rank, and their values.
+func (p *parser) binary(least int) *node {
+	defer p.enter()()
+	var left *node
+	if least <= rankNot && p.is("not") {
+		at := p.advance().at
+		left = &node{op: "not", at: at, args: []*node{p.binary(rankNot)}}
+		if of := left.args[0]; len(of.args) == 2 && rank(of.op) >= rankEqual {
+			failHint(at, "use != or parentheses", "not before a comparison: it belongs to the first value alone")
 		}
-		if !p.is("in") {
-			return n
+	} else {
+		left = p.unary(true)
+	}
+	for depth := 0; p.token.kind == operator || p.token.kind == word; depth++ {
+		p.bounded(depth)
+		r := rank(p.token.text)
+		if r == 0 || r < least {
+			break
 		}
-		op := p.advance()
-		n = &contained{at(op.at), n, p.tests(), not}
+		left = p.operation(left, r)
 	}
+	return left
 }
 
-func (p *parser) tests() node {
-	n := p.equality()
-	if !p.skip("is") {
-		return n
+// operation parses an operator and the value after it.
+func (p *parser) operation(left *node, r int) *node {
+	t := p.advance()
+	negated := t.text == "not"
+	if negated {
+		t = p.token
+		p.want("in")
 	}
-	t := &tested{of: n, not: p.skip("not")}
-	t.at = at(p.token.at)
-	if p.token.kind != word {
-		p.unexpected()
-	}
-	t.name = p.advance().text
-	t.test = testOf(int(t.at), t.name)
-	if p.is("(") {
-		t.arguments = p.arguments()
-	}
-	return t
-}
-
-func (p *parser) equality() node { return p.chained(p.relation, "==", "!=", "===", "!==") }
-func (p *parser) relation() node { return p.chained(p.sum, "<", ">", "<=", ">=") }
-func (p *parser) sum() node      { return p.chained(p.product, "+", "-", "~") }
-
-func (p *parser) product() node {
-	n := p.chained(p.power, "*", "/", "%", "//")
-	c, ok := n.(*chain)
-	if !ok {
-		return n
+	n := &node{op: t.text, at: t.at, args: []*node{left}}
+	if t.text == "is" {
+		negated = p.skip("not")
+		t := p.name()
+		n.at, n.text = t.at, t.text
+		test, ok := tests()[n.text]
+		if !ok {
+			unknown(n.at, "test", n.text, tests())
+		}
+		if p.skip("(") {
+			n.args = append(n.args, p.expressions(")")...)
+		}
+		test.check(n.at, n.text, len(n.args)-1)
+		if rank(p.token.text) >= rankIs && p.token.kind != quoted {
+			failHint(p.token.at, "add parentheses", "an operator after a test: the order is not clear")
+		}
+	} else {
+		n.args = append(n.args, p.binary(r+1))
 	}
 	// Nunjucks rounds a//b down, and gives it a rank of its own.
-	for i, o := range c.rest {
-		others := len(c.rest) > 1
-		if o.op == "//" && others && slices.ContainsFunc(c.rest, func(o operand) bool { return o.op != "//" }) {
-			failHint(int(c.rest[i].at), "add parentheses", "// beside *, / or %%: the order is not clear")
-		}
+	if r == rankProduct && rank(left.op) == r && (t.text == "//") != (left.op == "//") {
+		failHint(t.at, "add parentheses", "// beside *, / or %%: the order is not clear")
 	}
-	return c
+	if negated {
+		return &node{op: "not", at: t.at, args: []*node{n}}
+	}
+	return n
 }
 
-func (p *parser) power() node { return p.chained(func() node { return p.unary(true) }, "**") }
-
 // unary parses a value with signs before it, and filters after it.
-func (p *parser) unary(filters bool) node {
-	defer p.enter(p.token.at)()
-	var n node
+func (p *parser) unary(filters bool) *node {
+	defer p.enter()()
+	var n *node
 	if p.is("-", "+") {
-		op := p.advance()
-		if p.is(op.text) {
+		t := p.advance()
+		if p.is(t.text) {
 			p.unexpected()
 		}
-		n = &unary{at(op.at), op.text, p.unary(false)}
+		n = &node{op: t.text, at: t.at, args: []*node{p.unary(false)}}
 	} else {
 		n = p.postfix(p.primary())
 	}
 	for depth := 0; filters && p.is("|"); depth++ {
-		if depth > maxDepth {
-			fail(p.token.at, "the template is nested too deeply")
-		}
+		p.bounded(depth)
 		p.advance()
 		n = p.filter(n)
 	}
@@ -619,188 +429,147 @@ func (p *parser) unary(filters bool) node {
 }
 
 // filter parses the name and the arguments of a filter.
-func (p *parser) filter(of node) *filtered {
-	if p.token.kind != word {
-		p.unexpected()
-	}
-	t := p.advance()
+func (p *parser) filter(of *node) *node {
+	t := p.name()
 	p.uses = append(p.uses, Use{Kind: "filter", Path: []string{t.text}})
-	f := filterOf(t.text)
-	if f == nil {
-		panic(&fault{t.at, Problem{Message: "unknown filter \"" + t.text + "\"", Word: t.text, Known: Filters()}})
+	f, ok := filters()[t.text]
+	if !ok {
+		unknown(t.at, "filter", t.text, filters())
 	}
-	n := &filtered{at: at(t.at), filter: f, of: of}
-	if p.is("(") {
-		n.arguments = p.arguments()
+	n := &node{op: opFilter, at: t.at, text: t.text, args: []*node{of}}
+	if p.skip("(") {
+		n.args = append(n.args, p.expressions(")")...)
 	}
-	for _, a := range n.named {
-		i := slices.Index(f.named, a.name)
-		if i < 0 {
-			failHint(t.at, doc.DidYouMean(a.name, f.named), "the filter %s has no argument %q", f.name, a.name)
-		}
-		for len(n.args) <= i {
-			n.args = append(n.args, &literal{at: n.at, value: undefined{}})
-		}
-		n.args[i] = a.value
-	}
-	if len(n.args) > f.most {
-		fail(t.at, "the filter %s has at most %d arguments", f.name, f.most)
-	}
+	f.check(n.at, n.text, len(n.args)-1)
 	return n
 }
 
-func (p *parser) arguments() (a arguments) {
-	p.want("(", "before arguments")
-	for first := true; !p.skip(")"); first = false {
-		if !first {
-			p.want(",", "between arguments")
+// expressions parses values with commas between them, up to a bracket.
+func (p *parser) expressions(until string) (all []*node) {
+	for !p.skip(until) {
+		if len(all) > 0 {
+			p.want(",")
 		}
-		// A name and = begin a named argument.
-		if p.token.kind == word {
-			before := p.lexer
-			if following := p.next(); following.kind == operator && following.text == "=" {
-				n := p.token.text
-				p.advance()
-				a.named = append(a.named, parameter{n, p.expression()})
-				continue
-			}
-			p.lexer = before
+		all = append(all, p.expression())
+		if p.is("=") {
+			fail(p.token.at, "invalid template: arguments have no names here; their order counts")
 		}
-		a.args = append(a.args, p.expression())
 	}
-	return a
+	return all
 }
 
 // postfix parses members and calls after a value.
-func (p *parser) postfix(n node) node {
+func (p *parser) postfix(n *node) *node {
 	for depth := 0; ; depth++ {
-		if depth > maxDepth {
-			fail(p.token.at, "the template is nested too deeply")
-		}
-		begin := at(p.token.at)
+		p.bounded(depth)
+		at := p.token.at
 		switch {
-		case p.is("("):
-			n = &call{begin, n, p.arguments()}
+		case p.skip("("):
+			n = called(n, p.expressions(")"))
 		case p.skip("["):
-			key := p.expression()
-			p.want("]", "after the key")
-			p.extend(n, key)
-			n = newMember(begin, n, key)
+			n = p.member(at, n, p.expression())
+			p.want("]")
 		case p.skip("."):
-			if p.token.kind != word {
-				fail(p.token.at, "invalid template: expected name as lookup value, got %s", p.token.text)
-			}
-			t := p.advance()
-			key := &literal{at(t.at), t.text}
-			p.extend(n, key)
-			n = newMember(begin, n, key)
+			t := p.name()
+			n = p.member(at, n, &node{op: opLiteral, at: t.at, value: t.text})
 		default:
 			return n
 		}
 	}
 }
 
-// extend adds a key to the path of the last variable, if it is a key of that.
-func (p *parser) extend(of, key node) {
-	if l, ok := key.(*literal); ok && isPath(of) {
-		if text, ok := l.value.(string); ok {
-			last := &p.uses[len(p.uses)-1]
-			last.Path = append(last.Path, text)
+// called returns the call of a function or of a method, which must be written as a name.
+func called(n *node, args []*node) *node {
+	switch n.op {
+	case opName:
+		return &node{op: opCall, at: n.at, text: n.text, args: args}
+	case opMember:
+		if key, ok := n.key(); ok {
+			return &node{op: opMethod, at: n.at, text: key, args: append(n.args[:1:1], args...)}
 		}
 	}
-}
-
-// newMember returns a member with its path, for messages.
-func newMember(begin at, of, key node) node {
-	path, last := "value", "value"
-	switch v := of.(type) {
-	case *name:
-		path = v.name
-	case *member:
-		path = v.path
-	}
-	switch v := key.(type) {
-	case *literal:
-		if text, ok := v.value.(string); ok {
-			last = text
-		} else if n, ok := v.value.(number); ok {
-			last = string(n)
-		}
-	case *name:
-		last = v.name
-	}
-	return &member{begin, of, key, path + "." + clip(last)}
-}
-
-func (p *parser) primary() node {
-	t := p.token
-	begin := at(t.at)
-	switch t.kind {
-	case quoted:
-		p.advance()
-		return &literal{begin, t.text}
-	case digits:
-		p.advance()
-		return &literal{begin, written(t.text)}
-	case pattern:
-		p.advance()
-		return &literal{begin, newRegex(t)}
-	case word:
-		p.advance()
-		switch t.text {
-		case "true", "false":
-			return &literal{begin, t.text == "true"}
-		case "none", "null":
-			return &literal{begin, nil}
-		}
-		p.uses = append(p.uses, Use{Kind: "variable", Path: []string{t.text}, Bound: p.bound[t.text] > 0})
-		return &name{begin, t.text}
-	case operator:
-		switch t.text {
-		case "(":
-			p.advance()
-			n := p.expression()
-			p.want(")", "after the expression")
-			return &group{begin, n}
-		case "[":
-			p.advance()
-			l := &listOf{at: begin}
-			for !p.skip("]") {
-				if len(l.items) > 0 {
-					p.want(",", "between the elements of a list")
-				}
-				l.items = append(l.items, p.expression())
-			}
-			return l
-		case "{":
-			return p.dict(begin)
-		}
-	case end, closing:
-	}
-	p.unexpected()
+	fail(n.at, "invalid template: a call needs the name of a function")
 	return nil
 }
 
-// group is an expression in parentheses.
-type group struct {
-	at
-	of node
+// member returns a member, and adds its key to the path of the last variable, if it is a key of that.
+func (p *parser) member(at int, of, key *node) *node {
+	n := &node{op: opMember, at: at, args: []*node{of, key}}
+	if text, ok := n.key(); ok && of.isPath() {
+		last := &p.uses[len(p.uses)-1]
+		last.Path = append(last.Path, text)
+	}
+	n.text = "value."
+	if of.op == opName || of.op == opMember {
+		n.text = of.text + "."
+	}
+	switch v := key.value.(type) {
+	case string:
+		n.text += clip(v)
+	case number:
+		n.text += clip(string(v))
+	default:
+		n.text += "value"
+	}
+	return n
 }
 
-func (p *parser) dict(begin at) node {
-	p.advance()
-	d := &dictOf{at: begin}
+func (p *parser) primary() *node {
+	if p.token.kind == end || p.token.kind == closing {
+		p.unexpected()
+	}
+	t := p.advance()
+	n := &node{op: opLiteral, at: t.at, text: t.text}
+	switch t.kind {
+	case quoted:
+		n.value = t.text
+		return n
+	case digits:
+		n.value = written(t.text)
+		return n
+	case pattern:
+		n.value = newRegex(t)
+		return n
+	case word:
+		switch t.text {
+		case "true", "false":
+			n.value = t.text == "true"
+		case "none", "null":
+		default:
+			n.op = opName
+			p.uses = append(p.uses, Use{Kind: "variable", Path: []string{t.text}, Bound: p.bound[t.text] > 0})
+		}
+		return n
+	case operator:
+		switch t.text {
+		case "(":
+			n.op, n.args = opGroup, []*node{p.expression()}
+			p.want(")")
+			return n
+		case "[":
+			n.op, n.args = opList, p.expressions("]")
+			return n
+		case "{":
+			p.object(n)
+			return n
+		}
+	case end, closing:
+	}
+	fail(t.at, "invalid template: unexpected token: %s", t.text)
+	return nil
+}
+
+func (p *parser) object(n *node) {
+	n.op = opObject
 	for !p.skip("}") {
-		if len(d.keys) > 0 {
-			p.want(",", "between the members of an object")
+		if len(n.names) > 0 {
+			p.want(",")
+		}
+		if p.token.kind != word && p.token.kind != quoted {
+			fail(p.token.at, "invalid template: the keys of an object are names or texts in quotes")
 		}
 		key := p.advance()
-		if key.kind != word && key.kind != quoted {
-			fail(key.at, "invalid template: the keys of an object are names or texts in quotes")
-		}
-		p.want(":", "after a key")
-		d.keys = append(d.keys, &literal{at(key.at), key.text})
-		d.values = append(d.values, p.expression())
+		p.want(":")
+		n.names, n.args = append(n.names, key.text), append(n.args, p.expression())
 	}
-	return d
 }

@@ -7,6 +7,8 @@ package template
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -48,13 +50,13 @@ func Literal(text string) string {
 // Template is a parsed template. It is safe for concurrent use.
 type Template struct {
 	text string
-	body []node
+	body []*node
 	uses []Use
 }
 
 // Parse parses a template. An error is a *[Problem].
 func Parse(text string) (t *Template, err error) {
-	p := &parser{lexer: lexer{text: text}}
+	p := &parser{lexer: lexer{text: text}, bound: map[string]int{}}
 	defer recovered(text, &err)
 	t = &Template{text: text}
 	t.body = p.nodes()
@@ -67,11 +69,10 @@ func Parse(text string) (t *Template, err error) {
 func (t *Template) Constant() (string, bool) {
 	var b strings.Builder
 	for _, n := range t.body {
-		text, ok := n.(*textNode)
-		if !ok {
+		if n.op != opText {
 			return "", false
 		}
-		b.WriteString(text.text)
+		b.WriteString(n.text)
 	}
 	return b.String(), true
 }
@@ -103,8 +104,8 @@ const (
 type Scope struct {
 	vars *doc.Value
 	// values are the variables that were used.
-	values             map[string]any
-	steps, made, bytes int
+	values                  map[string]any
+	steps, bytesMade, bytes int
 }
 
 // NewScope returns the scope of a case. vars is a mapping, or nil.
@@ -117,7 +118,7 @@ type Quote func(value string) (string, error)
 // error is a *[Problem].
 func (s *Scope) Render(t *Template, quote Quote) (text string, err error) {
 	defer recovered(t.text, &err)
-	e := &evaluator{Scope: s, out: &strings.Builder{}, quote: quote, frame: &frame{}}
+	e := &evaluator{Scope: s, out: &strings.Builder{}, quote: quote, frame: newFrame(nil, false)}
 	e.root = e.frame
 	e.run(t.body)
 	s.bytes += e.out.Len()
@@ -136,6 +137,21 @@ func fail(at int, format string, args ...any) {
 
 func failHint(at int, hint, format string, args ...any) {
 	panic(&fault{at, Problem{Message: fmt.Sprintf(format, args...), Hint: hint}})
+}
+
+// unknown fails for a name that is none of all.
+func unknown[T any](at int, what, name string, all map[string]T) {
+	message := fmt.Sprintf("unknown %s %q", what, clip(name))
+	panic(&fault{at, Problem{Message: message, Word: name, Known: slices.Sorted(maps.Keys(all))}})
+}
+
+// clip shortens a text for a message.
+func clip(text string) string {
+	const most = 40
+	if r := []rune(text[:min(len(text), 4*most)]); len(r) > most {
+		return string(r[:most]) + "…"
+	}
+	return text
 }
 
 // recovered turns a panic with a fault into an error, with its line and column.
