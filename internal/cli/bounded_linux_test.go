@@ -100,7 +100,7 @@ func boundedPlaces() map[string]boundedPlace {
 		"convert prompt":  {path: "target.txt", files: map[string]string{"pf.yaml": "prompts: [file://target.txt]\nproviders: [openai:gpt-5]\ntests: [{vars: {x: hi}}]\n"}, args: []string{"convert", "pf.yaml", "-o", "out"}, other: map[string][]int{"": {1, 2}}},
 		"convert into":    {path: "out/suite.yaml", files: map[string]string{"out/x": "", "q.csv": "input,__expected\na,b\n"}, args: []string{"convert", "q.csv", "--force", "-o", "out"}, other: written},
 		"compare file":    {path: "target.json", args: []string{"compare", "target.json", "last"}},
-		"baseline":        {path: "plumb.baselines/m.jsonl", files: map[string]string{"plumb.baselines/x": ""}, args: []string{"compare", "m", "last"}, named: `"m"`},
+		"baseline":        {path: "plumb.baselines/no-run-0.jsonl", files: map[string]string{"plumb.baselines/x": ""}, args: []string{"compare", "no-run-0", "last"}, named: `"no-run-0"`},
 		"baseline set":    {path: "plumb.baselines/m.jsonl", files: map[string]string{"plumb.baselines/x": ""}, args: []string{"baseline", "set", "m", "last"}, other: written},
 		"snapshots":       {path: "target.json", files: map[string]string{"plumb.yaml": "snapshots: {tolerance: {percent: 10}}\n"}, args: run("s.jsonl", "--snapshots", "target.json"), other: at("missing", "dangling link"), named: "Snapshot verification"},
 		"spec":            {path: "RUN/run.json", args: []string{"resume", "RUN"}, named: "no run"},
