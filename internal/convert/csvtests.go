@@ -95,21 +95,10 @@ func (p *foo) csvTests(name string, data []byte) error {
 		if problem != nil {
 			return doc.Problems{*problem}
 		}
-		placeAll(&v, at)
+		v.MoveTo(at)
 		p.test(node{&source{name: name}, &v}, node{})
 	}
 	return nil
-}
-
-func placeAll(v *doc.Value, at doc.Place) {
-	v.Place = at
-	for i := range v.List {
-		placeAll(&v.List[i], at)
-	}
-	for i := range v.Members {
-		v.Members[i].Place = at
-		placeAll(&v.Members[i].Value, at)
-	}
 }
 
 // refusedColumn returns why a column with a name of promptfoo cannot be carried over, or "".

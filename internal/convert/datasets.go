@@ -290,7 +290,7 @@ func csvSuite(w *work, data []byte) error {
 		if asserts, ok := test.get("assert"); ok {
 			v, problem := doc.ParseJSON(w.file, []byte(quoteJSON(asserts)))
 			if problem == nil {
-				placeAll(&v, at.Place)
+				v.MoveTo(at.Place)
 				for _, a := range (node{at.src, &v}).list() {
 					if check, _ := p.assert(c, a); check != nil {
 						i.checks = append(i.checks, check)

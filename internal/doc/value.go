@@ -235,6 +235,18 @@ func (v *Value) AppendJSON(to []byte) []byte {
 	return append(to, v.raw...)
 }
 
+// MoveTo sets the place of a value and of all values in it, for a value that was made of another.
+func (v *Value) MoveTo(at Place) {
+	v.Place = at
+	for i := range v.List {
+		v.List[i].MoveTo(at)
+	}
+	for i := range v.Members {
+		v.Members[i].Place = at
+		v.Members[i].Value.MoveTo(at)
+	}
+}
+
 // Ambiguous reports whether a number of YAML is written in a way that JSON does not have, such as 010 or .5. The versions of
 // YAML do not agree on all of these.
 func (v *Value) Ambiguous() bool { return v.ambiguous }

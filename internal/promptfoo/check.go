@@ -333,7 +333,7 @@ func (a *Assertion) isJSON(b *builder, scored, templated bool) (check doc.Value,
 	if schema.Get("$schema") == nil {
 		schema.Set("$schema", b.text(Draft))
 	}
-	move(&schema, b.at)
+	schema.MoveTo(b.at)
 	one := &builder{at: b.at}
 	parses, fits := one.spec("js", "expr", ParsesJSON, "name", "is JSON"), one.spec("json_schema")
 	fits.Set("schema", schema)
@@ -344,15 +344,3 @@ func (a *Assertion) isJSON(b *builder, scored, templated bool) (check doc.Value,
 
 // Draft is the version of JSON Schema that promptfoo reads.
 const Draft = "http://json-schema.org/draft-07/schema#"
-
-// move sets the places of all values in v.
-func move(v *doc.Value, at doc.Place) {
-	v.Place = at
-	for i := range v.List {
-		move(&v.List[i], at)
-	}
-	for i := range v.Members {
-		v.Members[i].Place = at
-		move(&v.Members[i].Value, at)
-	}
-}
