@@ -34,7 +34,9 @@ var layers = map[string]int{
 	"internal/redact":          1,
 	"check":                    2,
 	"digest":                   2,
-	"internal/run":             2,
+	"internal/judging":         1,
+	"internal/runlog":          2,
+	"internal/run":             3,
 	"internal/script":          2,
 	"internal/template":        2,
 	"internal/snapshot":        3,
@@ -92,7 +94,7 @@ var homes = map[string][]string{
 	"charm.land":                             {"internal/report"},
 	"github.com/charmbracelet":               {"internal/report"},
 	"gonum.org/v1/gonum":                     {"internal/analyze"},
-	"github.com/gofrs/flock":                 {"internal/doc", "internal/run"},
+	"github.com/gofrs/flock":                 {"internal/doc", "internal/runlog"},
 	"github.com/aymanbagabas/go-udiff":       {"internal/report", "internal/run"},
 	"modernc.org/quickjs":                    {"internal/script"},
 	"modernc.org/libquickjs":                 {"internal/script"},
@@ -282,7 +284,7 @@ var openers = map[string]string{
 	"internal/cli/init_ci.go":         "O_EXCL creates a new file",
 	"internal/job/project.go":         "a file that does not exist",
 	"internal/run/bootstrap.go":       "the log of a program, in the run directory",
-	"internal/run/log.go":             "the log that was read before",
+	"internal/runlog/writer.go":       "the log that was read before",
 	"internal/run/tree.go":            "a new workspace",
 	"internal/run/workspace.go":       "a new workspace",
 	"internal/runner/command.go":      "the input of a program, in a directory of Plumb",
@@ -327,7 +329,7 @@ func TestDocumentsAreDecodedInOnePlace(t *testing.T) {
 	// These files have a checksum or a hash, or belong to other programs.
 	exempt := []string{
 		"internal/runner/cache.go", "internal/agent/withhold.go", "internal/agent/sandbox.go", "internal/suite/checkcode.go",
-		"internal/suite/bundle.go", "internal/suite/record.go", "internal/run/log.go", "internal/bench/skillgym.go",
+		"internal/suite/bundle.go", "internal/suite/record.go", "internal/runlog/read.go", "internal/bench/skillgym.go",
 	}
 	reads := regexp.MustCompile(`\b(?:doc\.Read(?:Stream|FS)?|os\.ReadFile)\(`)
 	decodes := regexp.MustCompile(`\bjson2?\.(?:Unmarshal|NewDecoder)\(`)

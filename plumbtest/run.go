@@ -13,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // Run runs a suite made in Go as a part of go test: each case on each runner becomes a subtest
@@ -47,7 +48,7 @@ func (o Options) Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) 
 	if root == "" {
 		root = t.TempDir()
 	}
-	dir, err := run.Create(root, time.Now())
+	dir, err := runlog.Create(root, time.Now())
 	if err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
 	}
@@ -59,7 +60,7 @@ func (o Options) Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) 
 	if err := dir.WriteSpec(map[string]any{"suite": suite.Name, "test": t.Name()}); err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)
 	}
-	index := &run.Index{}
+	index := &runlog.Index{}
 	defer func() {
 		if err := index.Close(); err != nil {
 			t.Errorf("close the run log: %v", err)

@@ -15,7 +15,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // aaCmd is plumb aa. It has the settings of plumb run.
@@ -53,7 +53,7 @@ With a RUN that has repetitions (the same as for plumb resume), the command read
 
 func (c *aaCmd) run(ctx context.Context, cmd *cobra.Command, ref string) error {
 	path := c.env().Path(ref)
-	file := exists(path) && !exists(filepath.Join(path, run.SpecFile)) || filepath.Ext(ref) != "" && !exists(path)
+	file := exists(path) && !exists(filepath.Join(path, runlog.SpecFile)) || filepath.Ext(ref) != "" && !exists(path)
 	if file || isPublished(ref) {
 		return c.measure(ctx, cmd, ref)
 	}

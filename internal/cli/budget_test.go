@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb/internal/fakemodel"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // wordySuite returns n cases, of which every third asks a judge. The length of an answer depends on
@@ -56,7 +56,7 @@ func TestBudgetAgainstAServer(t *testing.T) {
 			w.serve(fakemodel.Options{Answer: answer, Latency: 20 * time.Millisecond, LatencyJitter: 30 * time.Millisecond})
 			w.write("suite.jsonl", suite)
 			w.plumb("run", "suite.jsonl", "--model", "openai:gpt-4o", "--parallel", inFlight, "--max-cost", fmt.Sprint(budget), "--json")
-			state, err := run.Fold(w.runDir())
+			state, err := runlog.At(w.runDir()).Fold(nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
@@ -144,7 +144,7 @@ func (a *app) completed(ctx context.Context, file, outputDir string) (*job.Proje
 func nothing(*completer, []string) []string { return nil }
 
 func runs(c *completer, _ []string) []string {
-	ids, err := run.List(c.Runs())
+	ids, err := runlog.List(c.Runs())
 	if err != nil || len(ids) == 0 {
 		return nil
 	}
@@ -152,7 +152,7 @@ func runs(c *completer, _ []string) []string {
 	found := []string{"last\tthe latest run"}
 	for _, id := range ids {
 		var s job.Spec
-		if run.ReadSpec(filepath.Join(c.Runs(), id), &s) == nil {
+		if runlog.ReadSpec(filepath.Join(c.Runs(), id), &s) == nil {
 			id += "\t" + s.Suite
 		}
 		found = append(found, id)
@@ -182,11 +182,11 @@ func baselines(c *completer, _ []string) []string {
 
 // casesOfRun returns the cases of the run in the first argument, those that are not green first.
 func casesOfRun(c *completer, args []string) []string {
-	path, err := run.Find(c.Runs(), args[0])
+	path, err := runlog.Find(c.Runs(), args[0])
 	if err != nil {
 		return nil
 	}
-	state, err := run.Fold(path)
+	state, err := runlog.At(path).Fold(nil)
 	if err != nil {
 		return nil
 	}
@@ -210,8 +210,8 @@ func casesOfRun(c *completer, args []string) []string {
 // runners returns the runners of the run in the first argument, or those of the config.
 func runners(c *completer, args []string) []string {
 	var found []string
-	if path, err := run.Find(c.Runs(), runOf(args)); err == nil && len(args) > 0 {
-		if state, err := run.Fold(path); err == nil {
+	if path, err := runlog.Find(c.Runs(), runOf(args)); err == nil && len(args) > 0 {
+		if state, err := runlog.At(path).Fold(nil); err == nil {
 			for i := range state.Info.Runners {
 				found = append(found, state.Info.Runners[i].ID)
 			}

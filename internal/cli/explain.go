@@ -14,6 +14,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // explainCmd is plumb explain.
@@ -149,7 +150,7 @@ func (c *explainCmd) checkCase(dir, caseID string) error {
 	if caseID == "" {
 		return nil
 	}
-	state, err := run.FoldWithout(dir, c.secrets())
+	state, err := runlog.At(dir).Fold(c.secrets())
 	if err != nil || state.Case(caseID) != nil {
 		return err
 	}

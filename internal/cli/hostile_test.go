@@ -20,6 +20,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // foreign is a text that takes over a terminal which shows it: a color, a title, a new line that
@@ -57,7 +58,7 @@ func (foreignCheck) Assert(context.Context, plumb.Evidence) ([]plumb.Verdict, er
 // foreignRun makes a run directory with foreign text wherever a run can have it.
 func foreignRun(t *testing.T, root, kind string) string {
 	t.Helper()
-	dir, err := run.Create(root, time.Now())
+	dir, err := runlog.Create(root, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

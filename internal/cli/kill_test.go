@@ -16,7 +16,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 type replacement struct {
@@ -68,7 +68,7 @@ func mixedSuite(n int) (suite string, answers []fakemodel.Answer) {
 // summary is what must be the same however often a run was killed.
 func summary(t *testing.T, dir string) map[string]string {
 	t.Helper()
-	state, err := run.Fold(dir)
+	state, err := runlog.At(dir).Fold(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +114,7 @@ func TestKilledRunsLoseNothing(t *testing.T) {
 		before := requests(server)
 		ended := w.killedAfter(time.Duration(random.Int64N(int64(500*time.Millisecond))), append(args, "--output-dir", root)...)
 		for range 40 {
-			ids, err := run.List(filepath.Join(root, "runs"))
+			ids, err := runlog.List(filepath.Join(root, "runs"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,7 +135,7 @@ func TestKilledRunsLoseNothing(t *testing.T) {
 		if !ended {
 			t.Fatalf("run %d did not come to an end", n)
 		}
-		ids, err := run.List(filepath.Join(root, "runs"))
+		ids, err := runlog.List(filepath.Join(root, "runs"))
 		if err != nil || len(ids) != 1 {
 			t.Fatalf("run %d: %d run directories, %v", n, len(ids), err)
 		}
@@ -144,7 +144,7 @@ func TestKilledRunsLoseNothing(t *testing.T) {
 			t.Fatalf("run %d (-undisturbed +killed):\n%s", n, diff)
 		}
 		exactlyOnce(t, dir, 60, 120)
-		if _, err := os.Stat(filepath.Join(dir, run.ResultsFile)); err != nil {
+		if _, err := os.Stat(filepath.Join(dir, runlog.ResultsFile)); err != nil {
 			t.Errorf("run %d: %v", n, err)
 		}
 		if requests(server)-before > 120 {
@@ -182,7 +182,7 @@ func TestKilledRaiseLosesNothing(t *testing.T) {
 	for n := range runs {
 		root := filepath.Join(t.TempDir(), "out")
 		w.must(1, append(args, "--repeat", "2", "--output-dir", root)...)
-		ids, err := run.List(filepath.Join(root, "runs"))
+		ids, err := runlog.List(filepath.Join(root, "runs"))
 		if err != nil || len(ids) != 1 {
 			t.Fatalf("%v, %v", ids, err)
 		}
@@ -194,7 +194,7 @@ func TestKilledRaiseLosesNothing(t *testing.T) {
 				resume = append(resume, "--repeat", "4")
 			}
 			ended = w.killedAfter(time.Duration(40+random.Int64N(200))*time.Millisecond, resume...)
-			log, err := os.ReadFile(filepath.Join(dir, run.EventsFile))
+			log, err := os.ReadFile(filepath.Join(dir, runlog.EventsFile))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -212,7 +212,7 @@ func TestKilledRaiseLosesNothing(t *testing.T) {
 		if sessions := finishedSessions(t, dir); sessions != 80 {
 			t.Errorf("run %d: the log has %d sessions, want each of the 80 once", n, sessions)
 		}
-		spec, err := os.ReadFile(filepath.Join(dir, run.SpecFile))
+		spec, err := os.ReadFile(filepath.Join(dir, runlog.SpecFile))
 		if err != nil || !strings.Contains(string(spec), `"repeat": 4`) {
 			t.Errorf("run %d: run.json does not have the raised number: %v", n, err)
 		}
@@ -227,7 +227,7 @@ func TestKilledRaiseLosesNothing(t *testing.T) {
 func finishedSessions(t *testing.T, dir string) int {
 	t.Helper()
 	seen := map[string]bool{}
-	if err := run.Read(dir, func(ev plumb.Event) error {
+	if err := runlog.At(dir).Read(func(ev plumb.Event) error {
 		if ev.Type == plumb.EventSessionFinished {
 			key := fmt.Sprint(ev.Case, " ", ev.Repetition, " ", ev.Session)
 			if seen[key] {
@@ -266,7 +266,7 @@ func exactlyOnce(t *testing.T, dir string, executions, sessions int) {
 	t.Helper()
 	seen := map[string]int{}
 	counts := map[plumb.EventType]int{}
-	if err := run.Read(dir, func(ev plumb.Event) error {
+	if err := runlog.At(dir).Read(func(ev plumb.Event) error {
 		counts[ev.Type]++
 		switch ev.Type {
 		case plumb.EventSessionFinished, plumb.EventSessionJudged, plumb.EventExecutionFinished:

@@ -15,7 +15,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // runLine is one line of plumb runs. Its keys are documented.
@@ -77,7 +77,7 @@ func (c *runsCmd) run(ctx context.Context) error {
 	if err := c.prune.unused(); err != nil {
 		return err
 	}
-	ids, err := run.List(p.Runs())
+	ids, err := runlog.List(p.Runs())
 	if err != nil {
 		return err
 	}
@@ -135,16 +135,16 @@ func (c *runsCmd) show(lines []runLine) error {
 func describeRun(path string) runLine {
 	l := runLine{ID: filepath.Base(path), Path: path, Runners: []string{}}
 	var s job.Spec
-	if err := run.ReadSpec(path, &s); err != nil {
+	if err := runlog.ReadSpec(path, &s); err != nil {
 		l.State, l.Error = "damaged", err.Error()
 		return l
 	}
 	l.StartedAt, l.Suite = s.CreatedAt, s.Suite
-	if !exists(filepath.Join(path, run.EventsFile)) {
+	if !exists(filepath.Join(path, runlog.EventsFile)) {
 		l.State = "not begun"
 		return l
 	}
-	state, err := run.Fold(path)
+	state, err := runlog.At(path).Fold(nil)
 	if err != nil {
 		l.State, l.Error = "damaged", err.Error()
 		return l
@@ -159,7 +159,7 @@ func describeRun(path string) runLine {
 		l.CostUSD = &t.CostUSD
 	}
 	switch {
-	case run.Locked(path):
+	case runlog.Locked(path):
 		l.State = "running"
 	case t.Finished < t.Planned || t.Planned == 0:
 		l.State = "stopped"
@@ -222,7 +222,7 @@ func (a *app) findRun(ctx context.Context, f projectFlags, ref string) (*job.Pro
 	if err != nil {
 		return nil, "", err
 	}
-	path, err := run.Find(p.Runs(), ref)
+	path, err := runlog.Find(p.Runs(), ref)
 	if err != nil {
 		return nil, "", err
 	}
@@ -264,7 +264,7 @@ func (c *showCmd) run(ctx context.Context, args []string) error {
 	if len(args) == 2 {
 		return c.showCase(path, args[1])
 	}
-	state, err := run.FoldWithout(path, c.secrets())
+	state, err := runlog.At(path).Fold(c.secrets())
 	if err != nil {
 		return err
 	}
@@ -350,7 +350,7 @@ func (c *showCmd) showExecutions(state *plumb.Run) error {
 
 // showCase prints the sessions of one case.
 func (c *showCmd) showCase(path, caseID string) error {
-	x, err := run.OpenIndex(path)
+	x, err := runlog.At(path).Index()
 	if err != nil {
 		return err
 	}

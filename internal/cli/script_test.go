@@ -25,7 +25,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/fakemodel"
 	"github.com/plumb-eval/plumb/internal/proc"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // scriptCommands are the commands that scripts have beside those of testscript. Files named stdout
@@ -308,7 +308,7 @@ func alone(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	marks := map[string]bool{}
 	ts.Check(filepath.WalkDir(ts.Getenv("WORK"), func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() != run.EventsFile {
+		if err != nil || d.Name() != runlog.EventsFile {
 			return nil //nolint:nilerr // what is gone by now has no marks
 		}
 		data, err := os.ReadFile(path)

@@ -14,7 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // TestStorm runs cases over each protocol against a server that breaks 30 % of the replies in every
@@ -68,7 +68,7 @@ func storm(t *testing.T, p fakemodel.Protocol, cases int) {
 	}
 	dir := w.runDir()
 	exactlyOnce(t, dir, cases, cases)
-	state, err := run.Fold(dir)
+	state, err := runlog.At(dir).Fold(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // decideRunner passes or fails as the case, the repetition and a rate say, so that each process
@@ -61,7 +62,7 @@ func (s says) Assert(_ context.Context, ev plumb.Evidence) ([]plumb.Verdict, err
 // decideOptions are a run of 8 cases with a baseline in which 7 of 8 repetitions pass. If the
 // question has fresh repetitions, the baseline has at most 3 of each case, and base makes the
 // others.
-func decideOptions(t *testing.T, d *run.Dir, r *decideRunner, q *compare.Question, base *run.Dir) run.Options {
+func decideOptions(t *testing.T, d *runlog.Dir, r *decideRunner, q *compare.Question, base *runlog.Dir) run.Options {
 	t.Helper()
 	s := &plumb.Suite{Name: "test", Hash: "sha256:0"}
 	for i := range 8 {
@@ -97,9 +98,9 @@ func decideOptions(t *testing.T, d *run.Dir, r *decideRunner, q *compare.Questio
 	return o
 }
 
-func newDecideDir(t *testing.T) *run.Dir {
+func newDecideDir(t *testing.T) *runlog.Dir {
 	t.Helper()
-	d, err := run.Create(t.TempDir(), time.Now())
+	d, err := runlog.Create(t.TempDir(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -145,11 +146,11 @@ func TestDecideAnywhere(t *testing.T) {
 			}
 			var baseLog []byte
 			if q.Fresh != "" {
-				if baseLog, err = os.ReadFile(base.Join(run.EventsFile)); err != nil {
+				if baseLog, err = os.ReadFile(base.Join(runlog.EventsFile)); err != nil {
 					t.Fatal(err)
 				}
 			}
-			log, err := os.ReadFile(whole.Join(run.EventsFile))
+			log, err := os.ReadFile(whole.Join(runlog.EventsFile))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -159,11 +160,11 @@ func TestDecideAnywhere(t *testing.T) {
 			}
 			for cut := 0; cut <= len(log); cut += len(log)/cuts + 1 {
 				d := newDecideDir(t)
-				if err := os.WriteFile(d.Join(run.EventsFile), log[:cut], 0o600); err != nil {
+				if err := os.WriteFile(d.Join(runlog.EventsFile), log[:cut], 0o600); err != nil {
 					t.Fatal(err)
 				}
 				base := newDecideDir(t)
-				if err := os.WriteFile(base.Join(run.EventsFile), baseLog[:len(baseLog)*cut/len(log)], 0o600); err != nil {
+				if err := os.WriteFile(base.Join(runlog.EventsFile), baseLog[:len(baseLog)*cut/len(log)], 0o600); err != nil {
 					t.Fatal(err)
 				}
 				r := &decideRunner{rate: test.rate, fails: test.fails}
@@ -198,7 +199,7 @@ func TestDecideAnywhere(t *testing.T) {
 func checkDecided(t *testing.T, path string, state *plumb.Run) {
 	t.Helper()
 	made := map[string]int{}
-	err := run.Read(path, func(ev plumb.Event) error {
+	err := runlog.At(path).Read(func(ev plumb.Event) error {
 		if ev.Judgement != nil {
 			made[ev.Case]++
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/redact"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // OpenOptions say where [Open] looks for the sides of a comparison.
@@ -57,7 +57,7 @@ func Open(ref string, o OpenOptions) (*Side, error) {
 
 func open(name string, o *OpenOptions) (*Side, error) {
 	path := o.path(name)
-	if exists(filepath.Join(path, run.SpecFile)) && name != "" {
+	if exists(filepath.Join(path, runlog.SpecFile)) && name != "" {
 		return openRun(path, o)
 	}
 	if validName(name) == nil && exists(BaselinePath(o.Baselines, name)) {
@@ -67,17 +67,17 @@ func open(name string, o *OpenOptions) (*Side, error) {
 		if !info.IsDir() {
 			return openFile(path)
 		}
-		if exists(filepath.Join(path, run.EventsFile)) {
+		if exists(filepath.Join(path, runlog.EventsFile)) {
 			return openRun(path, o)
 		}
-		if file := filepath.Join(path, run.ResultsFile); exists(file) { // a run of skillgym
+		if file := filepath.Join(path, runlog.ResultsFile); exists(file) { // a run of skillgym
 			return openFile(file)
 		}
 		return nil, plumb.WithHint(fmt.Errorf("%s is not a run directory", name),
-			"it has neither "+run.SpecFile+" nor "+run.ResultsFile)
+			"it has neither "+runlog.SpecFile+" nor "+runlog.ResultsFile)
 	}
 	if name == "prev" {
-		ids, err := run.List(o.Runs)
+		ids, err := runlog.List(o.Runs)
 		if err != nil {
 			return nil, err
 		}
@@ -87,7 +87,7 @@ func open(name string, o *OpenOptions) (*Side, error) {
 		}
 		return openRun(filepath.Join(o.Runs, ids[len(ids)-2]), o)
 	}
-	dir, err := run.Find(o.Runs, name)
+	dir, err := runlog.Find(o.Runs, name)
 	if err != nil {
 		return nil, notFound(name, err, o)
 	}
@@ -129,7 +129,7 @@ func openRun(path string, o *OpenOptions) (*Side, error) {
 		secrets = o.RedactorOf(path)
 	}
 	collected := &analyze.Samples{}
-	state, err := run.ReadFigures(path, secrets, collected.Report)
+	state, err := runlog.At(path).Figures(secrets, collected.Report)
 	if err != nil {
 		return nil, err
 	}

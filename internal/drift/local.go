@@ -12,7 +12,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // Panel is one runner with its parameters over one suite and one judge, in local runs.
@@ -38,7 +38,7 @@ type localRun struct {
 // can lie. With a model, only runners with this model count, named as "model" or "provider:model".
 // warn is called with each run that cannot be read.
 func Local(root, model string, o analyze.DriftOptions, warn func(id string, err error)) ([]*Panel, error) {
-	ids, err := run.List(root)
+	ids, err := runlog.List(root)
 	if err != nil {
 		return nil, err
 	}
@@ -124,7 +124,7 @@ func readRun(path string) ([]localRun, error) {
 	}
 	samples := map[key]*sample{}
 	var order []key
-	err := run.Read(path, func(ev plumb.Event) error {
+	err := runlog.At(path).Read(func(ev plumb.Event) error {
 		k := key{ev.Runner, ev.Case, ev.Repetition}
 		switch ev.Type {
 		case plumb.EventSessionFinished:

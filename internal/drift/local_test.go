@@ -16,6 +16,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/drift"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // fake is a model whose answers depend on the day.
@@ -71,7 +72,7 @@ func TestLocal(t *testing.T) {
 				o.Runners = append(o.Runners, rare)
 			}
 			var err error
-			if o.Dir, err = run.Create(root, time.Now()); err != nil {
+			if o.Dir, err = runlog.Create(root, time.Now()); err != nil {
 				t.Fatal(err)
 			}
 			o.Info.ID, o.Info.SuiteName, o.Info.SuiteHash = o.Dir.ID, suite.Name, suite.Hash
@@ -90,7 +91,7 @@ func TestLocal(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, "zz"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(root, "zz", run.SpecFile), []byte("{}"), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(root, "zz", runlog.SpecFile), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var damaged []string

@@ -7,7 +7,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 const (
@@ -114,7 +114,7 @@ type SteadyCase struct {
 // AA reads the run at path and compares it with itself.
 func (p *Project) AA(path string) (*AA, error) {
 	var samples analyze.Samples
-	state, err := run.ReadFigures(path, p.RedactorOf(path), samples.Report)
+	state, err := runlog.At(path).Figures(p.RedactorOf(path), samples.Report)
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/report"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // openCompanion opens the job with the fresh repetitions of the baseline of a question. An error
@@ -73,13 +73,13 @@ func (j *Job) reopenCompanion(ctx context.Context, trust Trust) error {
 			"they are in "+p.env.Shown(path)+"; without them, start another run")
 	}
 	var s Spec
-	if err := run.ReadSpec(path, &s); err != nil {
+	if err := runlog.ReadSpec(path, &s); err != nil {
 		return gone(err)
 	}
 	if err := p.mayStart(path, &s, true, trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
 		return err
 	}
-	dir, err := run.Open(path)
+	dir, err := runlog.Open(path)
 	if err != nil {
 		return gone(err)
 	}
@@ -106,7 +106,7 @@ func (j *Job) accompany(d *compare.Deciding) {
 	o.MaxCostUSD, o.MaxTokens = j.options.MaxCostUSD, j.options.MaxTokens
 	o.AllowUnmetered, o.Parallel = j.options.AllowUnmetered, j.options.Parallel
 	o.Dir, o.Sampler, o.Verify = c.dir, d.Baseline(indexes), nil
-	o.Index = &run.Index{}
+	o.Index = &runlog.Index{}
 	c.closers = append(c.closers, o.Index.Close)
 	results := report.NewResults(report.Options{Sessions: o.Index.Sessions})
 	o.Emit = func(ev plumb.Event, state *plumb.Run) error {

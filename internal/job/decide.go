@@ -13,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // checkQuestion checks the settings of a run until a decision, as far as they do not depend on the
@@ -261,7 +262,7 @@ func (j *Job) keepPairs(q *compare.Question, pairs []compare.Pair, fresh bool) e
 
 // setSampler makes the sampler of a run until a decision. Its random numbers follow from the id of
 // the run, so that every process makes the same draws.
-func (j *Job) setSampler(dir *run.Dir) error {
+func (j *Job) setSampler(dir *runlog.Dir) error {
 	q := j.Spec.Decide
 	if q == nil {
 		return nil
@@ -304,7 +305,7 @@ func (j *Job) resumeQuestion() error {
 	}
 	q.Repeat = raise
 	var s Spec // as it is on disk, without secrets
-	if err := run.ReadSpec(j.dir.Path, &s); err != nil {
+	if err := runlog.ReadSpec(j.dir.Path, &s); err != nil {
 		return err
 	}
 	s.Decide.Repeat, s.Repeat = raise, raise

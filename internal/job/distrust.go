@@ -12,7 +12,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // Distrusted describes an agent whose adapter misreports, as plumb doctor --agents found. Runs do
@@ -110,7 +110,7 @@ func (p *Project) KeepDistrust(ctx context.Context, proofs []Proof) error {
 		if err != nil {
 			return err
 		}
-		return run.WriteFile(file, data)
+		return runlog.WriteFile(file, data)
 	})
 	if err != nil {
 		return fmt.Errorf("record the state of the agents: %w", err)

@@ -19,6 +19,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
 )
 
@@ -85,7 +86,7 @@ func FindQuestions(dir string) ([]string, error) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && (d.Name() == "explain" || d.Name() == run.BundleDir || strings.HasPrefix(d.Name(), "agent-")) {
+		if d.IsDir() && (d.Name() == "explain" || d.Name() == runlog.BundleDir || strings.HasPrefix(d.Name(), "agent-")) {
 			return fs.SkipDir
 		}
 		if d.Name() != run.ExplainFile || d.IsDir() {
@@ -248,7 +249,7 @@ func (v *Interview) write(name string, out Explanations) error {
 	if err != nil {
 		return err
 	}
-	return run.WriteFile(filepath.Join(v.dir, name), append(data, '\n'))
+	return runlog.WriteFile(filepath.Join(v.dir, name), append(data, '\n'))
 }
 
 // earlier returns the answers of an interrupted interview.
@@ -273,13 +274,13 @@ func (p *Project) explainer(dir, runnerID string, fromConfig bool) (*plumb.Runne
 		rel, err := filepath.Rel(p.Runs(), dir)
 		id, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
 		path := filepath.Join(p.Runs(), id)
-		if err != nil || !filepath.IsLocal(rel) || !run.MadeHere(p.Runs(), path) {
+		if err != nil || !filepath.IsLocal(rel) || !runlog.MadeHere(p.Runs(), path) {
 			return nil, plumb.WithHint(fmt.Errorf("%s is not in the runs of this project", dir),
 				"name the config with the runner of the session with --config, "+
 					"or the directory of runs with --output-dir")
 		}
 		var s Spec
-		if err := run.ReadSpec(path, &s); err != nil {
+		if err := runlog.ReadSpec(path, &s); err != nil {
 			return nil, err
 		}
 		for _, r := range s.Runners {

@@ -14,6 +14,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // Garbage is what crashed and finished runs left. Its keys are documented.
@@ -64,7 +65,7 @@ func CollectGarbage(o GarbageOptions) (*Garbage, error) {
 		Temporary: []string{},
 		Others:    []LeftWorkspace{},
 	}
-	claims, err := run.Claims()
+	claims, err := runlog.Claims()
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +120,7 @@ func CollectGarbage(o GarbageOptions) (*Garbage, error) {
 	}
 	if !dryRun {
 		for _, w := range found.Others { // their claims still say whose they are
-			maps.DeleteFunc(claims, func(_ string, c run.Claim) bool { return c.RunDir == w.RunDir })
+			maps.DeleteFunc(claims, func(_ string, c runlog.Claim) bool { return c.RunDir == w.RunDir })
 		}
 		failed = errors.Join(failed, dropClaims(claims))
 	}
@@ -130,7 +131,7 @@ func CollectGarbage(o GarbageOptions) (*Garbage, error) {
 type leftovers struct {
 	roots  []string // the directories of workspaces
 	homes  []string // the homes of agents whose process is dead
-	claims map[string]run.Claim
+	claims map[string]runlog.Claim
 }
 
 // dead reports whether a process with this trace belongs to a dead run. A finished run has ended
@@ -138,7 +139,7 @@ type leftovers struct {
 func (l *leftovers) dead(t proc.Trace) bool {
 	if t.Dir != "" {
 		dir, _ := l.runDir(t)
-		return dir != "" && over(dir) && !exists(filepath.Join(dir, run.ResultsFile)) ||
+		return dir != "" && over(dir) && !exists(filepath.Join(dir, runlog.ResultsFile)) ||
 			slices.ContainsFunc(l.homes, func(home string) bool { return files.Within(t.Dir, home) })
 	}
 	if proc.Abandoned(t.Marker) {
@@ -154,7 +155,7 @@ func over(runDir string) bool {
 	if _, err := os.Stat(runDir); err != nil {
 		return errors.Is(err, os.ErrNotExist)
 	}
-	return exists(filepath.Join(runDir, run.SpecFile)) && !run.Locked(runDir)
+	return exists(filepath.Join(runDir, runlog.SpecFile)) && !runlog.Locked(runDir)
 }
 
 // runDir returns the directory and the id of the run that a trace leads to, or "" for an unknown
@@ -165,7 +166,7 @@ func (l *leftovers) runDir(t proc.Trace) (dir, id string) {
 			rel, err := filepath.Rel(root, t.Dir)
 			if err == nil && filepath.IsLocal(rel) && rel != "." {
 				name, _, _ := strings.Cut(filepath.ToSlash(rel), "/")
-				c, _ := run.Owner(filepath.Join(root, name), l.claims)
+				c, _ := runlog.Owner(filepath.Join(root, name), l.claims)
 				return c.RunDir, name
 			}
 		}
@@ -194,7 +195,7 @@ func resolved(path string) string {
 
 // dropClaims removes the claims of runs that are gone. The other claims are still
 // needed to find the run of a workspace.
-func dropClaims(claims map[string]run.Claim) error {
+func dropClaims(claims map[string]runlog.Claim) error {
 	var all error
 	for _, c := range claims {
 		if _, err := os.Stat(c.RunDir); errors.Is(err, os.ErrNotExist) {
@@ -206,7 +207,7 @@ func dropClaims(claims map[string]run.Claim) error {
 
 // abandoned returns the directories of workspaces to delete: those of runs without an owner that
 // did not change after before, and those of runs that are gone.
-func abandoned(root string, claims map[string]run.Claim, before time.Time) ([]LeftWorkspace, error) {
+func abandoned(root string, claims map[string]runlog.Claim, before time.Time) ([]LeftWorkspace, error) {
 	entries, err := os.ReadDir(root)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -221,7 +222,7 @@ func abandoned(root string, claims map[string]run.Claim, before time.Time) ([]Le
 		if err != nil || !e.IsDir() {
 			continue
 		}
-		owner, ours := run.Owner(dir, claims)
+		owner, ours := runlog.Owner(dir, claims)
 		if !ours {
 			continue
 		}
@@ -230,7 +231,7 @@ func abandoned(root string, claims map[string]run.Claim, before time.Time) ([]Le
 			_, err := os.Stat(owner.RunDir)
 			gone = errors.Is(err, os.ErrNotExist)
 		}
-		if (owner.RunDir == "" || !run.Locked(owner.RunDir)) && (gone || info.ModTime().Before(before)) {
+		if (owner.RunDir == "" || !runlog.Locked(owner.RunDir)) && (gone || info.ModTime().Before(before)) {
 			dirs = append(dirs, LeftWorkspace{dir, owner.RunDir})
 		}
 	}

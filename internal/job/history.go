@@ -7,7 +7,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // historyRuns is the number of earlier runs of a suite that a history reads, the latest ones.
@@ -71,7 +71,7 @@ func (j *Job) histories() []*history {
 	for i := range all {
 		all[i] = &history{rates: map[string]weighted{}, counts: map[string]analyze.Count{}, priced: true}
 	}
-	ids, err := run.List(p.Runs())
+	ids, err := runlog.List(p.Runs())
 	if err != nil {
 		return all
 	}
@@ -79,11 +79,11 @@ func (j *Job) histories() []*history {
 	for _, id := range slices.Backward(ids) {
 		path := filepath.Join(p.Runs(), id)
 		var s Spec
-		if run.ReadSpec(path, &s) != nil || s.Suite != j.Suite.Name || s.ScoredFrom != "" || s.Sessions != nil {
+		if runlog.ReadSpec(path, &s) != nil || s.Suite != j.Suite.Name || s.ScoredFrom != "" || s.Sessions != nil {
 			continue
 		}
 		var samples analyze.Samples
-		state, err := run.ReadFigures(path, nil, samples.Report)
+		state, err := runlog.At(path).Figures(nil, samples.Report)
 		if err != nil {
 			continue // a run that only began, or is damaged, has no history
 		}

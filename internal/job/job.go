@@ -28,6 +28,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 	"github.com/plumb-eval/plumb/internal/snapshot"
@@ -61,7 +62,7 @@ type Job struct {
 	// baselines is nil if the project keeps none.
 	baselines *snapshot.Baselines
 	// dir is the directory of a run that is resumed, until Perform takes it.
-	dir *run.Dir
+	dir *runlog.Dir
 	// root is the directory in which a new run is made; "" means that of the project's runs.
 	root string
 	// taken is what the run takes over from an earlier one; nil for nothing.
@@ -127,7 +128,7 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 		s.Output = p.env.Path(s.Output)
 	}
 	if r.BaselineFrom != "" {
-		path, err := run.Find(p.Runs(), r.BaselineFrom)
+		path, err := runlog.Find(p.Runs(), r.BaselineFrom)
 		if err != nil {
 			return nil, fmt.Errorf("--baseline-from: %w", err)
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 const secret = "sk-job-test-0123456789abcdef"
@@ -72,7 +73,7 @@ func TestJobWithoutACommandLine(t *testing.T) {
 	if got := result.Run.Totals; got.Passed != 1 || got.Failed != 1 || got.Finished != 2 {
 		t.Errorf("totals %+v", got)
 	}
-	for _, name := range []string{run.EventsFile, run.SpecFile, run.ResultsFile} {
+	for _, name := range []string{runlog.EventsFile, runlog.SpecFile, runlog.ResultsFile} {
 		data, err := os.ReadFile(filepath.Join(result.Dir, name))
 		if err != nil || strings.Contains(string(data), secret) {
 			t.Errorf("%s: %v\n%s", name, err, data)
@@ -140,7 +141,7 @@ func TestReportErrorKeepsItsIdentity(t *testing.T) {
 	if result != nil || err == nil || strings.Contains(err.Error(), secret) || !errors.As(err, new(*os.PathError)) {
 		t.Errorf("got %v, %v", result, err)
 	}
-	if ids, err := run.List(p.Runs()); err != nil || len(ids) != 0 {
+	if ids, err := runlog.List(p.Runs()); err != nil || len(ids) != 0 {
 		t.Errorf("the run was not discarded: %v %v", ids, err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/report"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // screened is the p-value of a case at which its difference counts.
@@ -113,7 +113,7 @@ func (l *Lift) compare(j *Job, path string) error {
 // usedIn counts the sessions of a runner, and those that used what another runner lacks: that
 // loaded the skill, or called a tool of the server.
 func usedIn(path, runner string, w agent.Withheld) (used, sessions int, err error) {
-	err = run.Read(path, func(ev plumb.Event) error {
+	err = runlog.At(path).Read(func(ev plumb.Event) error {
 		if ev.Type != plumb.EventSessionFinished || ev.Runner != runner || ev.Report == nil {
 			return nil
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // Options are what [Job.Perform] needs beside the job.
@@ -53,7 +54,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	if err := j.setSampler(dir); err != nil { //nolint:contextcheck // results are written after an interruption, too
 		return nil, err
 	}
-	index := &run.Index{}
+	index := &runlog.Index{}
 	defer func() { err = errors.Join(err, index.Close()) }()
 	display := j.project.reportOptions(dir.Path)
 	display.Waiting = j.factory.transport.Waiting
@@ -140,7 +141,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 
 // begin records a new run, and opens the reports. On an error it deletes a new run.
 func (j *Job) begin(
-	ctx context.Context, dir *run.Dir, resumed bool, o report.Options, specs []string,
+	ctx context.Context, dir *runlog.Dir, resumed bool, o report.Options, specs []string,
 ) (_ *reporting, err error) {
 	defer func() {
 		if err != nil && !resumed {
@@ -162,8 +163,8 @@ func (j *Job) begin(
 }
 
 // record writes the bundle and run.json, before the run begins.
-func (j *Job) record(dir *run.Dir) error {
-	if err := j.bundle.Write(dir.Join(run.BundleDir)); err != nil {
+func (j *Job) record(dir *runlog.Dir) error {
+	if err := j.bundle.Write(dir.Join(runlog.BundleDir)); err != nil {
 		return err
 	}
 	j.bundle.Drop() // it may be large, and is on disk now
@@ -173,8 +174,8 @@ func (j *Job) record(dir *run.Dir) error {
 }
 
 // writeResults writes results.json into the run directory, and appends to the file of --output.
-func (j *Job) writeResults(dir *run.Dir, results *report.Results, state *plumb.Run, index *run.Index) error {
-	err := run.WriteTo(dir.Join(run.ResultsFile), func(w io.Writer) error { return results.Write(w, state) })
+func (j *Job) writeResults(dir *runlog.Dir, results *report.Results, state *plumb.Run, index *runlog.Index) error {
+	err := runlog.WriteTo(dir.Join(runlog.ResultsFile), func(w io.Writer) error { return results.Write(w, state) })
 	if err != nil || j.Spec.Output == "" {
 		return err
 	}

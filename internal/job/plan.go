@@ -8,6 +8,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // assumedLatency is the assumed time of an answer when no earlier run measured it.
@@ -224,12 +225,12 @@ type past struct {
 func latencies(dir string) map[string]past {
 	const runs = 5
 	known := map[string]past{}
-	ids, err := run.List(dir)
+	ids, err := runlog.List(dir)
 	if err != nil {
 		return known
 	}
 	for i := len(ids) - 1; i >= 0 && i >= len(ids)-runs; i-- {
-		state, err := run.Fold(filepath.Join(dir, ids[i]))
+		state, err := runlog.At(filepath.Join(dir, ids[i])).Fold(nil)
 		if err != nil {
 			continue // a run that only began, or is damaged, has no averages
 		}

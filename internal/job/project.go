@@ -21,6 +21,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
@@ -193,11 +194,11 @@ func (p *Project) Runs() string { return filepath.Join(p.Root, "runs") }
 func (p *Project) cache() string { return filepath.Join(p.Root, "cache") }
 
 // newRun makes a run directory in root.
-func (p *Project) newRun(root string) (*run.Dir, error) {
+func (p *Project) newRun(root string) (*runlog.Dir, error) {
 	if err := p.makeRoot(); err != nil {
 		return nil, err
 	}
-	return run.Create(root, p.env.Now())
+	return runlog.Create(root, p.env.Now())
 }
 
 // makeRoot makes the output directory, and keeps it out of version control.
@@ -269,7 +270,7 @@ func (p *Project) Planted(bundle *suite.Bundle, cases func() *plumb.Suite) []doc
 
 // readRecorded reads the suite that the run at path was made with.
 func (p *Project) readRecorded(ctx context.Context, path string, sessionLimit time.Duration) (*Source, error) {
-	bundle, err := suite.Open(filepath.Join(path, run.BundleDir))
+	bundle, err := suite.Open(filepath.Join(path, runlog.BundleDir))
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // OldRuns are runs that can be deleted. Its keys are documented.
@@ -33,7 +33,7 @@ type OldRun struct {
 // OldRuns returns the runs that nothing was written to after before, the oldest first. It leaves out
 // the latest keep runs, running ones, and those that a baseline, the config or a kept run names.
 func (p *Project) OldRuns(before time.Time, keep int) (*OldRuns, error) {
-	ids, err := run.List(p.Runs())
+	ids, err := runlog.List(p.Runs())
 	if err != nil {
 		return nil, err
 	}
@@ -50,20 +50,20 @@ func (p *Project) OldRuns(before time.Time, keep int) (*OldRuns, error) {
 	for i, id := range ids {
 		path := filepath.Join(p.Runs(), id)
 		r := OldRun{ID: id, Path: path}
-		if i < len(ids)-keep && !run.Locked(path) {
+		if i < len(ids)-keep && !runlog.Locked(path) {
 			if r.Bytes, r.LastWrite, err = measure(path); err != nil {
 				return nil, fmt.Errorf("measure run %s: %w", id, err)
 			}
 			if r.LastWrite.Before(before) {
 				var s Spec
-				if run.ReadSpec(path, &s) == nil { // a damaged run has no suite
+				if runlog.ReadSpec(path, &s) == nil { // a damaged run has no suite
 					r.Suite = s.Suite
 				}
 				candidates = append(candidates, r)
 				continue
 			}
 		}
-		if err := add(filepath.Join(path, run.SpecFile)); err != nil {
+		if err := add(filepath.Join(path, runlog.SpecFile)); err != nil {
 			return nil, err
 		}
 	}
@@ -88,7 +88,7 @@ func (p *Project) OldRuns(before time.Time, keep int) (*OldRuns, error) {
 	for _, r := range slices.Backward(candidates) {
 		if !named(texts, r.ID) {
 			old.Runs = append(old.Runs, r)
-		} else if err := add(filepath.Join(r.Path, run.SpecFile)); err != nil {
+		} else if err := add(filepath.Join(r.Path, runlog.SpecFile)); err != nil {
 			return nil, err
 		}
 	}
@@ -111,7 +111,7 @@ func (o *OldRuns) Delete() error {
 	var deleted []OldRun
 	var failed error
 	for _, r := range o.Runs {
-		if err := run.Delete(r.Path); err != nil {
+		if err := runlog.Delete(r.Path); err != nil {
 			failed = errors.Join(failed, fmt.Errorf("delete run %s: %w", r.ID, err))
 			o.Kept++
 			continue

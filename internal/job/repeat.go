@@ -10,6 +10,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // FreshOptions are what [Fresh] needs beside the run.
@@ -40,7 +41,7 @@ func Fresh(ctx context.Context, p *Project, ref string, o FreshOptions) (_ *Job,
 	if err := p.mayStart(path, &s, true, o.Trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
 		return nil, err
 	}
-	state, err := run.Fold(path)
+	state, err := runlog.At(path).Fold(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +180,7 @@ type confirmation struct {
 
 // confirmationsOf returns the confirmations of RUN#RUNNER, the oldest first.
 func (p *Project) confirmationsOf(id string, repetitions int) ([]confirmation, error) {
-	ids, err := run.List(p.confirmations())
+	ids, err := runlog.List(p.confirmations())
 	if err != nil {
 		return nil, err
 	}
@@ -187,13 +188,13 @@ func (p *Project) confirmationsOf(id string, repetitions int) ([]confirmation, e
 	for _, name := range ids {
 		path := filepath.Join(p.confirmations(), name)
 		var s Spec
-		if run.ReadSpec(path, &s) != nil || s.Confirms != id || s.Repeat != repetitions ||
-			!run.MadeHere(p.confirmations(), path) {
+		if runlog.ReadSpec(path, &s) != nil || s.Confirms != id || s.Repeat != repetitions ||
+			!runlog.MadeHere(p.confirmations(), path) {
 			continue
 		}
 		c := confirmation{path: path, cases: s.Filter.IDs}
-		state, err := run.Fold(path)
-		if run.NotStarted(err) {
+		state, err := runlog.At(path).Fold(nil)
+		if runlog.NotStarted(err) {
 			continue // it has nothing
 		}
 		if err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
@@ -49,10 +50,10 @@ type reported struct {
 // suiteOf returns the suite of a run. For an earlier run it reads the bundle, if the run was made
 // here; reports have fewer details without it.
 func (p *Project) suiteOf(ctx context.Context, of *reported, runDir string, r *reporting) *plumb.Suite {
-	if of.suite != nil || !run.MadeHere(p.Runs(), runDir) {
+	if of.suite != nil || !runlog.MadeHere(p.Runs(), runDir) {
 		return of.suite
 	}
-	bundle, err := suite.Open(filepath.Join(runDir, run.BundleDir))
+	bundle, err := suite.Open(filepath.Join(runDir, runlog.BundleDir))
 	if err != nil {
 		return nil
 	}
@@ -224,7 +225,7 @@ func (p *Project) storedOptions(path string) (o report.Options, s Spec, err erro
 	o = p.reportOptions(path)
 	o.Redact, o.Terminal, o.Sessions = p.RedactorOf(path), false, Sessions(path)
 	o.Explained = func(dir string) ([]report.Explained, error) { return explained(filepath.Join(path, dir)) }
-	err = run.ReadSpec(path, &s)
+	err = runlog.ReadSpec(path, &s)
 	o.Closed = s.Demo
 	return o, s, err
 }
@@ -271,7 +272,7 @@ func (p *Project) Report(ctx context.Context, path string, specs []string) (err 
 // Sessions returns the sessions of the earlier run at path. It reads the index of the run when a
 // report asks for the first session, because not all reports ask for one.
 func Sessions(path string) report.Sessions {
-	open := sync.OnceValues(func() (*run.Index, error) { return run.OpenIndex(path) })
+	open := sync.OnceValues(func() (*runlog.Index, error) { return runlog.At(path).Index() })
 	return func(caseID, runnerID string, yield func(plumb.Event) error) error {
 		x, err := open()
 		if err != nil {
@@ -288,12 +289,12 @@ func events(path string) iter.Seq2[plumb.Event, error] {
 	stop := errors.New("stop")
 	return func(yield func(plumb.Event, error) bool) {
 		var s Spec
-		if err := run.ReadSpec(path, &s); err != nil {
+		if err := runlog.ReadSpec(path, &s); err != nil {
 			yield(plumb.Event{}, err)
 			return
 		}
 		var raised *raisedRun
-		err := run.Read(path, func(ev plumb.Event) (err error) {
+		err := runlog.At(path).Read(func(ev plumb.Event) (err error) {
 			if ev.Type == plumb.EventRunStarted && ev.Info != nil && max(ev.Info.Repeat, 1) < s.Repeat {
 				if raised, err = foldRaised(path); err != nil {
 					return err
@@ -320,7 +321,7 @@ type raisedRun struct {
 }
 
 func foldRaised(path string) (*raisedRun, error) {
-	final, err := run.Fold(path)
+	final, err := runlog.At(path).Fold(nil)
 	if err != nil {
 		return nil, err
 	}

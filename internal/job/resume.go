@@ -15,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
 )
 
@@ -40,7 +41,7 @@ func Resume(ctx context.Context, p *Project, ref string, o ResumeOptions) (_ *Jo
 	if err := p.mayStart(path, &s, true, o.Trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
 		return nil, err
 	}
-	dir, err := run.Open(path)
+	dir, err := runlog.Open(path)
 	if err != nil {
 		return nil, err
 	}
@@ -86,9 +87,9 @@ func (j *Job) checkRaise() error {
 
 // recordRaise sets the number of repetitions in run.json to that of the log, which decides. They
 // differ after the run was raised, or after a process was killed in between.
-func recordRaise(dir *run.Dir, state *plumb.Run) error {
+func recordRaise(dir *runlog.Dir, state *plumb.Run) error {
 	var s Spec // as it is on disk, without secrets
-	if err := run.ReadSpec(dir.Path, &s); err != nil || max(s.Repeat, 1) >= state.Info.Repeat {
+	if err := runlog.ReadSpec(dir.Path, &s); err != nil || max(s.Repeat, 1) >= state.Info.Repeat {
 		return err
 	}
 	s.Repeat = state.Info.Repeat
@@ -97,8 +98,8 @@ func recordRaise(dir *run.Dir, state *plumb.Run) error {
 
 // earlier finds an earlier run and reads its run.json. ref is as for [Resume].
 func (p *Project) earlier(ref string) (path string, s Spec, err error) {
-	if path, err = run.Find(p.Runs(), ref); err == nil {
-		err = run.ReadSpec(path, &s)
+	if path, err = runlog.Find(p.Runs(), ref); err == nil {
+		err = runlog.ReadSpec(path, &s)
 	}
 	return path, s, err
 }
@@ -106,13 +107,13 @@ func (p *Project) earlier(ref string) (path string, s Spec, err error) {
 // reopen assembles the job of the earlier run at path.
 func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (_ *Job, err error) {
 	var s Spec
-	if err := run.ReadSpec(path, &s); err != nil {
+	if err := runlog.ReadSpec(path, &s); err != nil {
 		return nil, err
 	}
 	if s.Demo {
 		return nil, plumb.WithHint(errors.New("a demo cannot be resumed"), "plumb demo")
 	}
-	if !run.MadeHere(p.Runs(), path) {
+	if !runlog.MadeHere(p.Runs(), path) {
 		s.BaselineFrom = "" // a run from elsewhere must not read other runs
 	}
 	if err := p.restoreRunners(&s); err != nil {
@@ -131,7 +132,7 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 		return nil, err
 	}
 	if s.ScoredFrom != "" && len(s.Runners) > 0 {
-		earlier, err := run.Fold(s.Runners[0].Replay)
+		earlier, err := runlog.At(s.Runners[0].Replay).Fold(nil)
 		if err != nil {
 			return nil, fmt.Errorf("read the run whose answers are judged: %w", err)
 		}
@@ -157,7 +158,7 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 // baselines: those that ended after the last process that came to its end.
 func unsaved(path string) (map[[2]string]bool, error) {
 	found := map[[2]string]bool{}
-	err := run.Read(path, func(ev plumb.Event) error {
+	err := runlog.At(path).Read(func(ev plumb.Event) error {
 		switch ev.Type { //nolint:exhaustive // the others say nothing about it
 		case plumb.EventExecutionFinished:
 			found[[2]string{ev.Case, ev.Runner}] = ev.Result != nil && ev.Result.Status == plumb.StatusPassed
@@ -166,14 +167,14 @@ func unsaved(path string) (map[[2]string]bool, error) {
 		}
 		return nil
 	})
-	if err != nil && !run.NotStarted(err) {
+	if err != nil && !runlog.NotStarted(err) {
 		return nil, fmt.Errorf("read the run: %w", err)
 	}
 	return found, nil
 }
 
 // recoverBaselines adds the executions to the token baselines that a killed process did not save.
-func (j *Job) recoverBaselines(missed map[[2]string]bool, state *plumb.Run, index *run.Index) error {
+func (j *Job) recoverBaselines(missed map[[2]string]bool, state *plumb.Run, index *runlog.Index) error {
 	for i := range j.Suite.Cases {
 		c := &j.Suite.Cases[i]
 		for _, r := range state.Info.Runners {
@@ -208,8 +209,8 @@ func keepSamples(path string, s *Spec) error {
 	if o == nil || !o.Update && !o.Reset {
 		return nil
 	}
-	earlier, err := run.Fold(path)
-	if run.NotStarted(err) {
+	earlier, err := runlog.At(path).Fold(nil)
+	if runlog.NotStarted(err) {
 		return nil
 	}
 	if err != nil {
@@ -223,8 +224,8 @@ func keepSamples(path string, s *Spec) error {
 
 // reapRun ends the processes that an earlier process of this run left: they would work in the
 // directories of sessions that are repeated. root is the directory of the run's workspaces.
-func (p *Project) reapRun(dir *run.Dir, root string) error {
-	claims, err := run.Claims()
+func (p *Project) reapRun(dir *runlog.Dir, root string) error {
+	claims, err := runlog.Claims()
 	if err != nil {
 		return err
 	}

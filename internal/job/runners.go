@@ -10,14 +10,14 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/redact"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
 // Replays returns a replay runner for each runner of the run with the given id or path.
 func (p *Project) Replays(ref string) ([]plumb.RunnerConfig, error) {
-	dir, err := run.Find(p.Runs(), ref)
+	dir, err := runlog.Find(p.Runs(), ref)
 	if err != nil {
 		return nil, err
 	}
@@ -25,7 +25,7 @@ func (p *Project) Replays(ref string) ([]plumb.RunnerConfig, error) {
 }
 
 func replaysOf(dir string) ([]plumb.RunnerConfig, error) {
-	earlier, err := run.Fold(dir)
+	earlier, err := runlog.At(dir).Fold(nil)
 	if err != nil {
 		return nil, err
 	}
@@ -41,9 +41,9 @@ func replaysOf(dir string) ([]plumb.RunnerConfig, error) {
 func (p *Project) ReplayDir(ref string) (string, error) {
 	name, recorded, chosen := strings.Cut(ref, "#")
 	dir := p.Config.Resolve(name)
-	if !exists(filepath.Join(dir, run.SpecFile)) {
+	if !exists(filepath.Join(dir, runlog.SpecFile)) {
 		var err error
-		if dir, err = run.Find(p.Runs(), name); err != nil {
+		if dir, err = runlog.Find(p.Runs(), name); err != nil {
 			return "", err
 		}
 	}
@@ -164,7 +164,7 @@ func (p *Project) CheckRunners() ([]error, error) {
 	for _, c := range p.Config.Runners {
 		var err error
 		if c.Replay != "" {
-			c.Replay, err = run.Find(p.Runs(), c.Replay)
+			c.Replay, err = runlog.Find(p.Runs(), c.Replay)
 		}
 		if err == nil {
 			_, err = runner.New(c, f.env)

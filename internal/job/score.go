@@ -9,6 +9,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // ScoreOptions are what [Score] needs beside the run. The settings that are left out are those of
@@ -48,7 +49,7 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 	if err := p.mayStart(path, &Spec{}, ownSuite, o.Trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
 		return nil, err
 	}
-	earlier, err := run.Fold(path)
+	earlier, err := runlog.At(path).Fold(nil)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/redact"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
@@ -82,7 +82,7 @@ func loggedWords(path string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		enough := errors.New("enough")
 		// The caller reads the same log and reports what is wrong with it.
-		_ = run.Read(path, func(ev plumb.Event) error {
+		_ = runlog.At(path).Read(func(ev plumb.Event) error {
 			if ev.Info == nil && ev.Cases == nil {
 				return enough
 			}

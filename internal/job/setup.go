@@ -19,6 +19,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
 )
 
@@ -74,7 +75,7 @@ func recordedSetup(ref, id string) plumb.RunnerSetup {
 	if chosen {
 		id = recorded
 	}
-	info, err := run.ReadInfo(dir)
+	info, err := runlog.At(dir).Info()
 	if err != nil || info.Setup == nil {
 		return plumb.RunnerSetup{}
 	}

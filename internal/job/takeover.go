@@ -14,7 +14,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // oldBaseline is the age of a run from which on the provider may have changed the model.
@@ -24,7 +24,7 @@ const oldBaseline = 14 * 24 * time.Hour
 type takeover struct {
 	job     *Job
 	from    *compare.Side
-	index   *run.Index
+	index   *runlog.Index
 	runners []int // by runner of the job: the index in the earlier run, or -1
 	cases   map[string]bool
 	at      map[string]int // by case: the index in the earlier run
@@ -56,7 +56,7 @@ func (j *Job) takeFrom(path string) error {
 	if !slices.ContainsFunc(t.runners, func(n int) bool { return n >= 0 }) || len(t.cases) == 0 {
 		return nil
 	}
-	if t.index, err = run.OpenIndex(path); err != nil {
+	if t.index, err = runlog.At(path).Index(); err != nil {
 		return err
 	}
 	j.closers = append(j.closers, t.index.Close)

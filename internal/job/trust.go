@@ -10,7 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/report"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/suite"
 )
 
@@ -27,15 +27,15 @@ type Trust struct {
 // the run's bundle.
 //
 // A run was made here if it is in this project's directory of runs and belongs to this user; see
-// [run.MadeHere]. Such a run is trusted like the project's config, which may be code, too. What a
+// [runlog.MadeHere]. Such a run is trusted like the project's config, which may be code, too. What a
 // run claims about itself does not matter.
 func (p *Project) mayStart(path string, s *Spec, code bool, trust Trust) error {
-	if trust.Given || run.MadeHere(p.Runs(), path) || run.MadeHere(p.confirmations(), path) {
+	if trust.Given || runlog.MadeHere(p.Runs(), path) || runlog.MadeHere(p.confirmations(), path) {
 		return nil
 	}
 	named := s.starts()
 	if code {
-		bundle, err := suite.Open(filepath.Join(path, run.BundleDir))
+		bundle, err := suite.Open(filepath.Join(path, runlog.BundleDir))
 		if err != nil {
 			return err
 		}

@@ -1,4 +1,6 @@
-package run
+// Package judging turns the verdicts of checks into the judgement of a session: pass, fail, or a
+// reason why it could not be measured. It asks no runner and starts no process.
+package judging
 
 import (
 	"cmp"
@@ -12,107 +14,125 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// judge returns the judgement of one session. A session that broke off is not checked: the origin
+// Session returns the judgement of one session. A session that broke off is not checked: the origin
 // of its failure decides. Otherwise one check that does not pass makes a fail, even if other checks
-// could not be made. If no check failed, one that could not be made makes an error.
-func judge(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plumb.Judgement {
-	j := &plumb.Judgement{Outcome: plumb.OutcomePass, Verdicts: []plumb.Verdict{}}
-	if failure != nil {
-		j.Failure = failure
+// could not be made. If no check failed, one that could not be made makes an error. With a least
+// score, the mean of the scores decides instead, and every check must have been made.
+func Session(ctx context.Context, ev plumb.Evidence, failure *plumb.Failure) *plumb.Judgement {
+	j := &plumb.Judgement{Outcome: plumb.OutcomePass, Verdicts: []plumb.Verdict{}, Failure: failure}
+	switch {
+	case failure != nil:
 		j.Outcome = failure.Origin.Outcome(ev.Report.Began())
-		j.Status = plumb.StatusOf(j.Outcome, failure.Origin, ev.Case.ExpectedFail)
-		return j
-	}
-	ev, j.Failure = transform(ctx, ev)
-	if j.Failure != nil {
-		j.Outcome = plumb.OutcomeError
-		j.Status = plumb.StatusOf(j.Outcome, j.Failure.Origin, ev.Case.ExpectedFail)
-		return j
-	}
-	collected := "" // the message for several failed checks of the first failing assertion
-	for i, a := range ev.Case.Assertions {
-		verdicts, err := assert(ctx, a, ev)
-		if collected == "" && green(j.Verdicts) {
-			collected = collect(verdicts)
+	default:
+		if ev, j.Failure = transform(ctx, ev); j.Failure != nil {
+			j.Outcome = plumb.OutcomeError
+			break
 		}
-		j.Verdicts = append(j.Verdicts, verdicts...)
-		if err != nil {
-			j.Verdicts = append(j.Verdicts, plumb.Verdict{
-				Name: fmt.Sprintf("assertion %d", i+1), Reason: err.Error(),
-				Error: plumb.Failed(plumb.OriginAssertHook, err),
-			})
-		}
-	}
-	var score, weight float64
-	var failed, broken *plumb.Verdict
-	for i := range j.Verdicts {
-		v := &j.Verdicts[i]
-		w := v.Weight
-		if w == 0 {
-			w = 1
-		}
-		switch {
-		case v.Error != nil:
-			if broken == nil || moreUrgent(v.Error, broken.Error) {
-				broken = v
-			}
-			continue
-		case !v.Pass && failed == nil:
-			failed = v
-		}
-		score += w * v.Score
-		weight += w
-	}
-	if weight > 0 {
-		j.Score = score / weight
+		var collected string
+		j.Verdicts, collected = check(ctx, ev)
+		decide(j, ev, collected)
 	}
 	origin := plumb.OriginAssertion
-	least := ev.Case.MinScore
-	const slack = 1e-9 // a mean of scores may be a little less than it should be
-	switch {
-	case least != nil && broken != nil:
-		failed = nil // a score of only some checks says nothing
-	case least != nil && j.Score+slack >= *least:
-		failed = nil
-	case least != nil && failed == nil:
-		failed = &plumb.Verdict{Name: "min_score"}
-	}
-	switch {
-	case failed != nil:
-		j.Outcome = plumb.OutcomeFail
-		j.Failure = &plumb.Failure{
-			Origin: plumb.OriginAssertion, Class: classOf(failed, ev.Report),
-			Message: cmp.Or(collected, reason(failed)),
-			Source:  failed.Source, Stack: failed.Stack,
-		}
-		if thrown(failed) {
-			j.Failure.Name = plumb.OriginAssertion.ErrorName()
-			if collected != "" {
-				j.Failure.Stack = stacks(j.Verdicts)
-			}
-		}
-		if least != nil {
-			short := plumb.Verdict{
-				Name: "min_score", Score: j.Score, Reason: fmt.Sprintf("the score is %.3f, want at least %g", j.Score, *least),
-			}
-			if failed.Name != short.Name {
-				short.Reason += ": " + j.Failure.Message
-			}
-			j.Failure.Message = reason(&short)
-			j.Verdicts = slices.Insert(j.Verdicts, 0, short)
-		}
-	case broken != nil:
-		j.Outcome = plumb.OutcomeError
-		j.Failure = broken.Error
-		origin = broken.Error.Origin
+	if j.Failure != nil {
+		origin = j.Failure.Origin
 	}
 	j.Status = plumb.StatusOf(j.Outcome, origin, ev.Case.ExpectedFail)
 	return j
 }
 
-// moreUrgent reports whether of two reasons why something could not be measured, a should be told
+// check calls the assertions of the case. It also returns the message for several failed checks of
+// the first assertion that failed, or "".
+func check(ctx context.Context, ev plumb.Evidence) (all []plumb.Verdict, collected string) {
+	all = []plumb.Verdict{}
+	for i, a := range ev.Case.Assertions {
+		verdicts, err := assert(ctx, a, ev)
+		if collected == "" && green(all) {
+			collected = collect(verdicts)
+		}
+		all = append(all, verdicts...)
+		if err != nil {
+			all = append(all, plumb.Verdict{
+				Name: fmt.Sprintf("assertion %d", i+1), Reason: err.Error(),
+				Error: plumb.Failed(plumb.OriginAssertHook, err),
+			})
+		}
+	}
+	return all, collected
+}
+
+// decide sets the score, the outcome and the failure of j from its verdicts.
+func decide(j *plumb.Judgement, ev plumb.Evidence, collected string) {
+	const slack = 1e-9 // a mean of scores may be a little less than it should be
+	failed, broken, score := weigh(j.Verdicts)
+	j.Score = score
+	least := ev.Case.MinScore
+	switch {
+	case broken != nil && (failed == nil || least != nil): // a score of only some checks says nothing
+		j.Outcome, j.Failure = plumb.OutcomeError, broken.Error
+	case least != nil && score+slack < *least:
+		j.Outcome = plumb.OutcomeFail
+		short := plumb.Verdict{
+			Name: "min_score", Score: score, Reason: fmt.Sprintf("the score is %.3f, want at least %g", score, *least),
+		}
+		if failed == nil {
+			failed = &short
+		}
+		j.Failure = failureOf(failed, j.Verdicts, ev.Report, collected)
+		if failed != &short {
+			short.Reason += ": " + j.Failure.Message
+		}
+		j.Failure.Message = reason(&short)
+		j.Verdicts = slices.Insert(j.Verdicts, 0, short)
+	case least == nil && failed != nil:
+		j.Outcome = plumb.OutcomeFail
+		j.Failure = failureOf(failed, j.Verdicts, ev.Report, collected)
+	}
+}
+
+// weigh returns the first verdict that failed, the most urgent of those that could not be had, and
+// the weighted mean of the scores of the others.
+func weigh(verdicts []plumb.Verdict) (failed, broken *plumb.Verdict, score float64) {
+	var weight float64
+	for i := range verdicts {
+		v := &verdicts[i]
+		if v.Error != nil {
+			if broken == nil || MoreUrgent(v.Error, broken.Error) {
+				broken = v
+			}
+			continue
+		}
+		if !v.Pass && failed == nil {
+			failed = v
+		}
+		w := cmp.Or(v.Weight, 1)
+		score += w * v.Score
+		weight += w
+	}
+	if weight > 0 {
+		score /= weight
+	}
+	return failed, broken, score
+}
+
+// failureOf returns the failure of a session because of a verdict that failed, in the documented
+// form.
+func failureOf(v *plumb.Verdict, all []plumb.Verdict, r *plumb.SessionReport, collected string) *plumb.Failure {
+	f := &plumb.Failure{
+		Origin: plumb.OriginAssertion, Class: classOf(v, r), Message: cmp.Or(collected, reason(v)),
+		Source: v.Source, Stack: v.Stack,
+	}
+	if thrown(v) {
+		f.Name = plumb.OriginAssertion.ErrorName()
+		if collected != "" {
+			f.Stack = stacks(all)
+		}
+	}
+	return f
+}
+
+// MoreUrgent reports whether of two reasons why something could not be measured, a should be told
 // before b: a broken check has to be repaired, and other reasons may pass.
-func moreUrgent(a, b *plumb.Failure) bool {
+func MoreUrgent(a, b *plumb.Failure) bool {
 	return a != nil && a.Origin == plumb.OriginAssertHook && (b == nil || b.Origin != plumb.OriginAssertHook)
 }
 
@@ -216,31 +236,4 @@ func assert(ctx context.Context, a plumb.Assertion, ev plumb.Evidence) (verdicts
 		}
 	}
 	return a.Assert(ctx, ev)
-}
-
-// ask calls r and turns a panic into an error.
-func ask(ctx context.Context, r plumb.Runner, req plumb.Request) (report *plumb.SessionReport, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			report, err = nil, plumb.Failuref(plumb.OriginRunner, "the runner crashed: %v\n%s", p, debug.Stack())
-		}
-	}()
-	report, err = r.Run(ctx, req)
-	if report == nil && err == nil {
-		err = errors.New("the runner returned neither a report nor an error")
-	}
-	return report, err
-}
-
-// worthRetrying reports whether a repetition that ended with j may be retried. A pass and an
-// expected failure are not retried, nor is a failure that would repeat.
-func worthRetrying(j *plumb.Judgement) bool {
-	return j.Status == plumb.StatusFailed && (j.Failure == nil || !isPermanent(j.Failure))
-}
-
-// isPermanent reports whether every later session of the same runner would fail for the same
-// reason, whatever earlier sessions of it did.
-func isPermanent(f *plumb.Failure) bool {
-	return f.Origin == plumb.OriginModelRejected ||
-		f.Origin == plumb.OriginRunner && (f.HTTPStatus == 401 || f.HTTPStatus == 402)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // told is what a session of these tests answers: a text that no other session has.
@@ -92,9 +93,9 @@ func linkRun(t *testing.T, name string, items ...string) string {
 	}
 	path := ""
 	for _, raise := range []int{0, 3} {
-		dir, err := run.Create(t.TempDir(), time.Now())
+		dir, err := runlog.Create(t.TempDir(), time.Now())
 		if path != "" {
-			dir, err = run.Open(path)
+			dir, err = runlog.Open(path)
 		} else if err == nil {
 			path, err = dir.Path, dir.WriteSpec(struct{}{})
 		}
@@ -119,7 +120,7 @@ func linkSide(t *testing.T, path, ref string) (*compare.Side, Sessions) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := run.OpenIndex(path)
+	x, err := runlog.At(path).Index()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +269,7 @@ func TestU1EveryLink(t *testing.T) {
 		b.shot("links")
 	}
 
-	x, err := run.OpenIndex(first)
+	x, err := runlog.At(first).Index()
 	if err != nil {
 		t.Fatal(err)
 	}

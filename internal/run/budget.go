@@ -135,7 +135,7 @@ func newLedger(e *engine) (*ledger, error) {
 			l.recount(x, c, runner)
 			continue
 		}
-		open, err := e.Index.earlier(n)
+		open, err := e.earlier(n)
 		if err != nil {
 			return nil, err
 		}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // forecast returns a Forecast with an expected cost and a cap for sessions only.
@@ -54,7 +55,7 @@ func TestBudgetIsExceededByOneSessionAtMost(t *testing.T) {
 	}
 }
 
-func budgetIsKept(t *testing.T, d *run.Dir, random *rand.Rand) {
+func budgetIsKept(t *testing.T, d *runlog.Dir, random *rand.Rand) {
 	t.Helper()
 	var mu sync.Mutex
 	uniform := func() float64 {

@@ -4,12 +4,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 func TestMain(m *testing.M) {
@@ -35,13 +35,13 @@ func TestSessionsKnowNoPath(t *testing.T) {
 		var id string
 		work := agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 			id, _, _ = strings.Cut(req.Marker, "/")
-			owner, err := os.ReadFile(filepath.Join(places.Root, dir.ID, run.OwnerFile))
+			owner, err := os.ReadFile(filepath.Join(places.Root, dir.ID, runlog.OwnerFile))
 			if strings.Contains(req.Marker+string(owner), dir.Path) || strings.Contains(req.Marker, dir.ID) ||
 				strings.TrimSpace(string(owner)) != id || err != nil {
 				t.Errorf("mark %q, owner %q, %v", req.Marker, owner, err)
 			}
-			claims, err := run.Claims()
-			if c, ok := run.Owner(filepath.Join(places.Root, dir.ID), claims); !ok || c.RunDir != dir.Path ||
+			claims, err := runlog.Claims()
+			if c, ok := runlog.Owner(filepath.Join(places.Root, dir.ID), claims); !ok || c.RunDir != dir.Path ||
 				claims[id] != c || err != nil {
 				t.Errorf("claim %+v, %v, %v", c, ok, err)
 			}
@@ -50,24 +50,10 @@ func TestSessionsKnowNoPath(t *testing.T) {
 		s := suite(1)
 		s.Cases[0].Assertions = []plumb.Assertion{contains(want)}
 		do(t, run.Options{Dir: dir, Suite: s, Runners: []plumb.Runner{work}, Workspaces: places})
-		claims, err := run.Claims()
+		claims, err := runlog.Claims()
 		if _, kept := claims[id]; err != nil || kept != (want == "not there") {
 			t.Errorf("%s: the claim is kept: %v, %v", want, kept, err)
 		}
-	}
-}
-
-// TestOldOwnerFile reads an owner file of an earlier build, which held the path of the run.
-func TestOldOwnerFile(t *testing.T) {
-	dir := write(t, t.TempDir(), map[string]string{run.OwnerFile: "/somewhere/runs/x\n"})
-	if runtime.GOOS == "windows" {
-		t.Skip("that is no whole path here")
-	}
-	if c, ok := run.Owner(dir, nil); !ok || c.RunDir != "/somewhere/runs/x" {
-		t.Errorf("%+v, %v", c, ok)
-	}
-	if _, ok := run.Owner(t.TempDir(), nil); ok {
-		t.Error("a directory without owner is owned")
 	}
 }
 

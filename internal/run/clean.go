@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // cleanTree removes secrets from the files of a program in an artifact directory: from their texts,
@@ -69,7 +70,7 @@ func cleanFile(path string, r *redact.Redactor) error {
 	if err != nil || !found {
 		return err
 	}
-	err = WriteTo(path, func(to io.Writer) error { return r.CopyFile(to, path) })
+	err = runlog.WriteTo(path, func(to io.Writer) error { return r.CopyFile(to, path) })
 	if errors.Is(err, redact.ErrBinary) {
 		return os.Remove(path)
 	}

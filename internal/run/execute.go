@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/judging"
 )
 
 // task is the work of one worker at a time: one repetition of one execution, with its retries. A
@@ -145,7 +147,7 @@ func (q *queue) source(first, step int) source {
 func (q *queue) plan(i int) ([]task, error) {
 	e := q.e
 	n := len(e.Runners)
-	done, err := e.Index.earlier(i)
+	done, err := e.earlier(i)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +197,7 @@ func (e *engine) takeOver(x *execution, done pending) (pending, error) {
 		}
 		own := e.event(ev.Type, task{execution: x, repetition: ev.Repetition}, ev.Session)
 		own.Report, own.Failure, own.Judgement = ev.Report, ev.Failure, ev.Judgement
-		stored, _, err := e.log.append(own, ev.Type == plumb.EventSessionJudged)
+		stored, _, err := e.log.Append(own, ev.Type == plumb.EventSessionJudged)
 		if err != nil {
 			return nil, err
 		}
@@ -319,7 +321,7 @@ func (e *engine) runSession(ctx context.Context, t task, number int) (*session, 
 	}
 	ev := e.event(plumb.EventSessionFinished, t, number)
 	ev.Report, ev.Failure = s.report, s.failure
-	ev, err = e.log.commit(ev)
+	ev, err = e.log.Commit(ev)
 	s.stored = ev.Report
 	held.answered(s)
 	return s, held, err
@@ -351,9 +353,9 @@ func (e *engine) obtain(ctx context.Context, t task, number int) (*session, erro
 	}
 	started := e.event(plumb.EventSessionStarted, t, number)
 	if started.Marker = req.Marker; started.Marker == "" {
-		err = e.log.emitOnly(started)
+		err = e.log.EmitOnly(started)
 	} else {
-		_, err = e.log.wait(started, false) // a later plumb finds its processes with the marker
+		_, err = e.log.Wait(started, false) // a later plumb finds its processes with the marker
 	}
 	if err != nil {
 		return nil, err
@@ -396,7 +398,7 @@ func (e *engine) ask(ctx context.Context, t task, req plumb.Request) *session {
 	limit := cmp.Or(t.c.Timeout, e.TimeoutMs.Duration())
 	began := time.Now()
 	limited, cancel := plumb.WithTimeLimit(ctx, limit)
-	report, err := ask(limited, e.Runners[t.runner], req)
+	report, err := call(limited, e.Runners[t.runner], req)
 	late := errors.Is(context.Cause(limited), plumb.ErrTimeLimit)
 	cancel()
 	if err != nil && !late && (ctx.Err() != nil || errors.Is(err, plumb.ErrStopping)) {
@@ -485,7 +487,7 @@ func (e *engine) judge(ctx context.Context, t task, s *session) error {
 	if s.report != nil {
 		evidence.Workspace = s.report.Workspace
 	}
-	j := judge(limited, evidence, s.failure)
+	j := judging.Session(limited, evidence, s.failure)
 	e.classify(limited, t, evidence, s, j)
 	cancel()
 	var asked, broken, unanswered bool
@@ -501,10 +503,37 @@ func (e *engine) judge(ctx context.Context, t task, s *session) error {
 	ev := e.event(plumb.EventSessionJudged, t, s.number)
 	ev.Judgement = j
 	s.judgement = j
-	if _, _, err := e.log.append(ev, asked); err != nil {
+	if _, _, err := e.log.Append(ev, asked); err != nil {
 		return err
 	}
 	return e.writeArtifacts(t, s)
+}
+
+// call calls r and turns a panic into an error.
+func call(ctx context.Context, r plumb.Runner, req plumb.Request) (report *plumb.SessionReport, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			report, err = nil, plumb.Failuref(plumb.OriginRunner, "the runner crashed: %v\n%s", p, debug.Stack())
+		}
+	}()
+	report, err = r.Run(ctx, req)
+	if report == nil && err == nil {
+		err = errors.New("the runner returned neither a report nor an error")
+	}
+	return report, err
+}
+
+// worthRetrying reports whether a repetition that ended with j may be retried. A pass and an
+// expected failure are not retried, nor is a failure that would repeat.
+func worthRetrying(j *plumb.Judgement) bool {
+	return j.Status == plumb.StatusFailed && (j.Failure == nil || !isPermanent(j.Failure))
+}
+
+// isPermanent reports whether every later session of the same runner would fail for the same
+// reason, whatever earlier sessions of it did.
+func isPermanent(f *plumb.Failure) bool {
+	return f.Origin == plumb.OriginModelRejected ||
+		f.Origin == plumb.OriginRunner && (f.HTTPStatus == 401 || f.HTTPStatus == 402)
 }
 
 // finish records the result of an execution.
@@ -513,7 +542,7 @@ func (e *engine) finish(x *execution) error {
 	e.verify(x, res)
 	ev := e.event(plumb.EventExecutionFinished, task{execution: x}, 0)
 	ev.Result = res
-	_, _, err := e.log.append(ev, true)
+	_, _, err := e.log.Append(ev, true)
 	e.queue.mu.Lock()
 	defer e.queue.mu.Unlock()
 	e.queue.finished++
@@ -566,7 +595,7 @@ func summarize(c *plumb.Case, repetitions [][]session) *plumb.ExecutionResult {
 		default:
 			res.Errored++
 			if res.Outcome == plumb.OutcomePass ||
-				res.Outcome == plumb.OutcomeError && moreUrgent(j.Failure, why) {
+				res.Outcome == plumb.OutcomeError && judging.MoreUrgent(j.Failure, why) {
 				res.Outcome, why = plumb.OutcomeError, j.Failure
 			}
 		}

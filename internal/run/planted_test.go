@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // TestA3_PlantedAboveWorkspace: what a session creates above its workspace, in any directory that Plumb made, reaches no other
@@ -49,7 +50,7 @@ func TestA3_PlantedAboveWorkspace(t *testing.T) {
 					Dir: dir, Suite: suite(3), Runners: []plumb.Runner{work}, Workspaces: places,
 					Settings: run.Settings{Parallel: parallel},
 				})
-				if err := run.Read(dir.Path, func(ev plumb.Event) error {
+				if err := runlog.At(dir.Path).Read(func(ev plumb.Event) error {
 					if ev.Type == plumb.EventSessionFinished {
 						reports[ev.Case] = ev.Report
 					}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // raisable is a suite of four cases: one has fewer repetitions of its own than the run is raised
@@ -34,7 +35,7 @@ func unsteady(_ context.Context, req plumb.Request) (*plumb.SessionReport, error
 // session in the log may be repeated. After the log has the raised number, resuming needs no option.
 func TestRaiseAnywhere(t *testing.T) {
 	t.Parallel()
-	options := func(d *run.Dir, f plumb.Runner, repeat, raise int) run.Options {
+	options := func(d *runlog.Dir, f plumb.Runner, repeat, raise int) run.Options {
 		return run.Options{
 			Dir: d, Suite: raisable(), Runners: []plumb.Runner{f}, Raise: raise,
 			Settings: run.Settings{Repeat: repeat, Parallel: 3, MaxCostUSD: 100, AllowUnmetered: true},
@@ -49,7 +50,7 @@ func TestRaiseAnywhere(t *testing.T) {
 	whole := newDir(t)
 	do(t, options(whole, &fake{id: "f", run: unsteady}, 2, 0))
 	do(t, options(whole, &fake{id: "f", run: unsteady}, 2, 5))
-	log, err := os.ReadFile(whole.Join(run.EventsFile))
+	log, err := os.ReadFile(whole.Join(runlog.EventsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestRaiseAnywhere(t *testing.T) {
 	raised := raisedAt + strings.Index(string(log[raisedAt:]), "\n")
 	for cut := 0; cut <= len(log); cut += len(log)/40 + 1 {
 		d := newDir(t)
-		if err := os.WriteFile(d.Join(run.EventsFile), log[:cut], 0o600); err != nil {
+		if err := os.WriteFile(d.Join(runlog.EventsFile), log[:cut], 0o600); err != nil {
 			t.Fatal(err)
 		}
 		recorded := sessions(t, log[:cut])
@@ -77,7 +78,7 @@ func TestRaiseAnywhere(t *testing.T) {
 		if diff := cmp.Diff(comparable(want), comparable(got)); diff != "" {
 			t.Fatalf("cut at %d (-fresh +raised):\n%s", cut, diff)
 		}
-		folded, err := run.Fold(d.Path)
+		folded, err := runlog.At(d.Path).Fold(nil)
 		if err != nil {
 			t.Fatal(err)
 		}

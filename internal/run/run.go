@@ -20,12 +20,13 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // Options describe what to run and how. Dir, Suite and Runners are required.
 type Options struct {
 	// Dir is the run directory, locked by the caller. If it holds a log, that run is resumed.
-	Dir *Dir
+	Dir *runlog.Dir
 	// Base is the directory to which paths in the suite's code are relative.
 	Base string
 	// Project is the directory to which the run records the places of cases.
@@ -78,7 +79,7 @@ type Options struct {
 	// error ends the run.
 	Emit func(plumb.Event, *plumb.Run) error
 	// Index, if not nil, is filled while the log is written.
-	Index *Index
+	Index *runlog.Index
 	// Redact removes secrets from stored and emitted events and from artifacts. Sessions are judged
 	// before that. Nil removes nothing.
 	Redact *redact.Redactor
@@ -104,7 +105,7 @@ func Suite(ctx context.Context, o Options) (*plumb.Run, error) {
 type engine struct {
 	Options
 	state *plumb.Run // owned by the log's goroutine during the run
-	log   *log
+	log   *runlog.Writer
 	spent *ledger
 	queue *queue
 	// samples replaces the queue of a run with a Sampler.
@@ -174,21 +175,15 @@ func newEngine(o Options) (_ *engine, err error) {
 		e.companion.lanes = e.lanes
 	}
 
-	var whole extent
 	if e.Index == nil {
-		e.Index, e.ownIndex = &Index{}, true
+		e.Index, e.ownIndex = &runlog.Index{}, true
 	}
-	if e.state = (&plumb.Run{}); exists(o.Dir.Join(EventsFile)) {
-		if e.state, whole, err = recoverLog(o.Dir.Path, e.Index); err != nil {
-			return nil, err
-		}
-	}
-	e.Index.path, e.Index.run = o.Dir.Path, e.state
-	resumed := !e.state.StartedAt.IsZero() // false if killed before the first event was durable
-	if e.log, err = openLog(o.Dir, whole.sum, o.Redact, e.Index.add, e.apply); err != nil {
+	if e.log, err = runlog.Continue(o.Dir, e.Index, o.Redact, o.Emit); err != nil {
 		return nil, err
 	}
-	if err := e.open(resumed, whole.torn); err != nil {
+	e.state = e.log.Run
+	resumed := !e.state.StartedAt.IsZero() // false if killed before the first event was durable
+	if err := e.open(resumed, e.log.Torn); err != nil {
 		return nil, errors.Join(err, e.close())
 	}
 	if e.spent, err = newLedger(e); err != nil {
@@ -281,7 +276,7 @@ func (e *engine) open(resumed, torn bool) error {
 	if !resumed {
 		info := e.info()
 		info.ID, info.ArtifactDir = cmp.Or(info.ID, e.Dir.ID), e.Dir.Path
-		if _, err := e.log.commit(plumb.Event{Type: plumb.EventRunStarted, At: time.Now(), Info: &info}); err != nil {
+		if _, err := e.log.Commit(plumb.Event{Type: plumb.EventRunStarted, At: time.Now(), Info: &info}); err != nil {
 			return err
 		}
 		return e.plan()
@@ -296,7 +291,7 @@ func (e *engine) open(resumed, torn bool) error {
 	if e.Raise > was {
 		resume.Repeat = e.Raise
 	}
-	if _, err := e.log.commit(resume); err != nil {
+	if _, err := e.log.Commit(resume); err != nil {
 		return err
 	}
 	if resume.Repeat > 0 {
@@ -325,7 +320,7 @@ func (e *engine) plan() error {
 	for from := planned; from < len(e.Suite.Cases); from += chunk {
 		cases := e.Suite.Cases[from:min(from+chunk, len(e.Suite.Cases))]
 		var err error
-		if _, done, err = e.log.append(
+		if _, done, err = e.log.Append(
 			plumb.Event{Type: plumb.EventPlanned, At: time.Now(), Cases: e.planned(cases)}, true,
 		); err != nil {
 			return err
@@ -334,7 +329,7 @@ func (e *engine) plan() error {
 	if planned < len(e.Suite.Cases) {
 		<-done
 	}
-	return e.log.failed()
+	return e.log.Err()
 }
 
 // checkSame makes sure that a resumed run has the cases and runners it began with, and not fewer
@@ -379,19 +374,11 @@ func describeDifference(was, is *plumb.RunnerInfo) error {
 
 // close closes the log, and the index if no caller does.
 func (e *engine) close() error {
-	err := e.log.close()
+	err := e.log.Close()
 	if e.ownIndex {
 		err = errors.Join(err, e.Index.Close())
 	}
 	return err
-}
-
-// apply folds a durable event and emits it. Only the log's goroutine calls it.
-func (e *engine) apply(ev plumb.Event) error {
-	if err := e.state.Apply(ev); err != nil {
-		return err
-	}
-	return e.Emit(ev, e.state)
 }
 
 func (e *engine) note(n plumb.Note) error {
@@ -404,9 +391,9 @@ func (e *engine) note(n plumb.Note) error {
 	}
 	ev := plumb.Event{Type: plumb.EventNote, At: time.Now(), Note: &n}
 	if n.Live {
-		return e.log.emitOnly(ev)
+		return e.log.EmitOnly(ev)
 	}
-	_, err := e.log.commit(ev)
+	_, err := e.log.Commit(ev)
 	return err
 }
 
@@ -578,7 +565,7 @@ func (e *engine) finishRun(began time.Time, broken bool) (err error) {
 	if err == nil && !broken {
 		ended.At = time.Now()
 		ended.End = &plumb.RunEnd{Stop: e.stop, Remaining: remaining, DurationMs: time.Since(began).Milliseconds()}
-		_, err = e.log.commit(ended)
+		_, err = e.log.Commit(ended)
 	}
 	return err
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 var fixed = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
@@ -90,9 +90,9 @@ func suite(n int, assertions ...plumb.Assertion) *plumb.Suite {
 	return s
 }
 
-func newDir(t *testing.T) *run.Dir {
+func newDir(t *testing.T) *runlog.Dir {
 	t.Helper()
-	d, err := run.Create(t.TempDir(), time.Now())
+	d, err := runlog.Create(t.TempDir(), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -396,7 +396,7 @@ func TestResumeAnywhere(t *testing.T) {
 		}
 		return report("echo"), nil
 	}
-	options := func(d *run.Dir, f plumb.Runner) run.Options {
+	options := func(d *runlog.Dir, f plumb.Runner) run.Options {
 		return run.Options{
 			Dir: d, Suite: suite(5), Runners: []plumb.Runner{f},
 			Settings: run.Settings{Repeat: 2, Retry: 1, Parallel: 3},
@@ -404,11 +404,11 @@ func TestResumeAnywhere(t *testing.T) {
 	}
 	whole := newDir(t)
 	want := do(t, options(whole, &fake{id: "f", run: flaky}))
-	log, err := os.ReadFile(whole.Join(run.EventsFile))
+	log, err := os.ReadFile(whole.Join(runlog.EventsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if blobs, _ := os.ReadDir(whole.Join(run.BlobsDir)); len(blobs) == 0 {
+	if blobs, _ := os.ReadDir(whole.Join(runlog.BlobsDir)); len(blobs) == 0 {
 		t.Fatal("no blob was written")
 	}
 	step := len(log)/150 + 1
@@ -417,10 +417,10 @@ func TestResumeAnywhere(t *testing.T) {
 	}
 	for cut := 0; cut <= len(log); cut += step {
 		d := newDir(t)
-		if err := os.WriteFile(d.Join(run.EventsFile), log[:cut], 0o600); err != nil {
+		if err := os.WriteFile(d.Join(runlog.EventsFile), log[:cut], 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.CopyFS(d.Join(run.BlobsDir), os.DirFS(whole.Join(run.BlobsDir))); err != nil {
+		if err := os.CopyFS(d.Join(runlog.BlobsDir), os.DirFS(whole.Join(runlog.BlobsDir))); err != nil {
 			t.Fatal(err)
 		}
 		recorded := sessions(t, log[:cut])
@@ -435,7 +435,7 @@ func TestResumeAnywhere(t *testing.T) {
 			t.Fatalf("cut at %d (-undisturbed +resumed):\n%s", cut, diff)
 		}
 		exactlyOnce(t, d.Path, 5*1)
-		folded, err := run.Fold(d.Path)
+		folded, err := runlog.At(d.Path).Fold(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -492,7 +492,7 @@ func exactlyOnce(t *testing.T, path string, executions int) {
 	t.Helper()
 	seen := map[string]int{}
 	finished := 0
-	if err := run.Read(path, func(ev plumb.Event) error {
+	if err := runlog.At(path).Read(func(ev plumb.Event) error {
 		switch ev.Type {
 		case plumb.EventSessionFinished, plumb.EventSessionJudged, plumb.EventExecutionFinished:
 			key := fmt.Sprint(ev.Type, ev.Case, ev.Runner, ev.Repetition, ev.Session)
@@ -544,13 +544,13 @@ func TestDamagedLogIsAnErrorThatNamesTheLine(t *testing.T) {
 	d := newDir(t)
 	o := run.Options{Dir: d, Suite: suite(3), Runners: []plumb.Runner{&fake{id: "f", run: echo}}}
 	do(t, o)
-	log, err := os.ReadFile(d.Join(run.EventsFile))
+	log, err := os.ReadFile(d.Join(runlog.EventsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := bytes.SplitAfter(log, []byte("\n"))
 	lines[3] = append([]byte("x"), lines[3]...)
-	if err := os.WriteFile(d.Join(run.EventsFile), bytes.Join(lines, nil), 0o600); err != nil {
+	if err := os.WriteFile(d.Join(runlog.EventsFile), bytes.Join(lines, nil), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := run.Suite(t.Context(), o); err == nil || !strings.Contains(err.Error(), "line 4") {
@@ -584,68 +584,6 @@ func TestReporterErrorEndsTheRun(t *testing.T) {
 	})
 	if !errors.Is(err, boom) {
 		t.Errorf("got %v, want %v", err, boom)
-	}
-}
-
-func TestIndexFindsSessions(t *testing.T) {
-	d := newDir(t)
-	do(t, run.Options{Dir: d, Suite: suite(20), Settings: run.Settings{Repeat: 2, Parallel: 8}, Runners: []plumb.Runner{
-		&fake{id: "a", run: echo}, &fake{id: "b", run: echo},
-	}})
-	x, err := run.OpenIndex(d.Path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	if err := x.Sessions("case-007", "b", func(ev plumb.Event) error {
-		text := ""
-		if ev.Report != nil {
-			text = ev.Report.FinalOutput
-		}
-		got = append(got, fmt.Sprint(ev.Type, " ", ev.Repetition, " ", text))
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if len(got) != 4 || !strings.HasPrefix(got[0], "session-finished") || !strings.HasSuffix(got[0], "echo case-007") {
-		t.Errorf("got %q", got)
-	}
-	if err := x.Sessions("nobody", "b", nil); err == nil {
-		t.Error("an unknown case is not an error")
-	}
-}
-
-func TestDirIsLockedAndFound(t *testing.T) {
-	root := t.TempDir()
-	a, err := run.Create(root, time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer a.Close()
-	if err := a.WriteSpec(map[string]string{"suite": "x"}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := run.Open(a.Path); !errors.Is(err, run.ErrLocked) {
-		t.Errorf("opened a run that is owned: %v", err)
-	}
-	if !run.Locked(a.Path) {
-		t.Error("not seen as locked")
-	}
-	for _, name := range []string{"last", a.ID, a.ID[:12], a.ID[len(a.ID)-6:], a.Path} {
-		if got, err := run.Find(root, name); err != nil || got != a.Path {
-			t.Errorf("Find(%q) = %q, %v", name, got, err)
-		}
-	}
-	for _, name := range []string{"", "zzz"} {
-		if _, err := run.Find(root, name); err == nil {
-			t.Errorf("%q: found a run that does not exist", name)
-		}
-	}
-	for _, name := range []string{run.SpecFile} {
-		info, err := os.Stat(filepath.Join(a.Path, name))
-		if err != nil || info.Mode().Perm()&0o077 != 0 {
-			t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
-		}
 	}
 }
 

@@ -52,7 +52,7 @@ func newSamples(e *engine) (*samples, error) {
 	left := 0
 	for i := range q.known {
 		var err error
-		if q.known[i], err = e.Index.earlier(i); err != nil {
+		if q.known[i], err = e.earlier(i); err != nil {
 			return nil, err
 		}
 		left += len(q.known[i])
@@ -188,7 +188,7 @@ func (q *samples) record(x *execution) (<-chan struct{}, error) {
 	done := slices.DeleteFunc(slices.Clone(x.repetitions), func(s []session) bool { return len(s) == 0 })
 	ev := q.e.event(plumb.EventExecutionFinished, task{execution: x}, 0)
 	ev.Result, ev.Decision = summarize(x.c, done), q.e.Sampler.Decision(false)
-	_, written, err := q.e.log.append(ev, true)
+	_, written, err := q.e.log.Append(ev, true)
 	return written, err
 }
 
@@ -196,7 +196,7 @@ func (q *samples) record(x *execution) (<-chan struct{}, error) {
 // killed. Among them are those that were in flight at the decision, which nothing draws again. It
 // returns the number of executions without a result. No worker may be running.
 func (q *samples) finish() (remaining int, err error) {
-	q.e.log.drain() // so that the state is complete
+	q.e.log.Drain() // so that the state is complete
 	for i, left := range q.known {
 		for _, n := range slices.Sorted(maps.Keys(left)) {
 			if x := q.execution(i); q.e.settled(left[n]) {
@@ -223,7 +223,7 @@ func (q *samples) finish() (remaining int, err error) {
 			<-written
 		}
 	}
-	return remaining, q.e.log.failed()
+	return remaining, q.e.log.Err()
 }
 
 // shrink removes the parts of sessions that no result of an execution needs: a run until a decision

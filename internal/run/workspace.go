@@ -25,6 +25,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // Workspaces describe where the sessions of agents and commands work.
@@ -90,14 +91,10 @@ func globbed(path string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(path)
 }
 
-// OwnerFile is a file in the directory of each run's workspaces. It holds the id of a [Claim] on
-// that run.
-const OwnerFile = ".run"
-
 // workspaces creates the directories of one run.
 type workspaces struct {
 	Workspaces
-	run       *Dir
+	run       *runlog.Dir
 	redact    *redact.Redactor
 	exclusive bool // sessions never share a directory at the same time
 
@@ -109,13 +106,13 @@ type workspaces struct {
 	unowned error
 
 	claimed   sync.Once
-	claim     Claim
+	claim     runlog.Claim
 	unclaimed error
 }
 
 // id returns the opaque id of the run that sessions get.
 func (w *workspaces) id() (string, error) {
-	w.claimed.Do(func() { w.claim, w.unclaimed = claim(w.run.Path) })
+	w.claimed.Do(func() { w.claim, w.unclaimed = runlog.NewClaim(w.run.Path) })
 	return w.claim.ID, w.unclaimed
 }
 
@@ -298,7 +295,7 @@ func (w *workspaces) owning() *plumb.Failure {
 	return &f
 }
 
-// own creates a directory for workspaces of the run in base, and writes the OwnerFile.
+// own creates a directory for workspaces of the run in base, and writes the runlog.OwnerFile.
 func (w *workspaces) own(base, root string) error {
 	if path := w.reaching(root); path != "" {
 		return plumb.WithHint(fmt.Errorf("cannot create workspaces in %s: agents would see %s", root, path),
@@ -308,13 +305,13 @@ func (w *workspaces) own(base, root string) error {
 	if err != nil {
 		return err
 	}
-	if err := private(base, w.Root == "" || base == root); err != nil {
+	if err := runlog.Private(base, w.Root == "" || base == root); err != nil {
 		return err
 	}
-	if err := private(root, true); err != nil {
+	if err := runlog.Private(root, true); err != nil {
 		return err
 	}
-	return WriteFile(filepath.Join(root, OwnerFile), []byte(id+"\n"))
+	return runlog.WriteFile(filepath.Join(root, runlog.OwnerFile), []byte(id+"\n"))
 }
 
 // reached checks before each session that no file was added above its workspace since the run
@@ -437,7 +434,7 @@ func (ws *workspace) clear() (notes []string) {
 		}
 		for _, e := range entries {
 			name := path.Join(path.Dir(way), e.Name())
-			if e.Name() == path.Base(way) || e.Name() == OwnerFile {
+			if e.Name() == path.Base(way) || e.Name() == runlog.OwnerFile {
 				continue
 			}
 			note := fmt.Sprintf("the agent created %s above its workspace; Plumb removed it", filepath.Join(ws.base, name))
@@ -504,7 +501,7 @@ func (w *workspaces) close(ok bool) error {
 	if w.shared != nil && w.shared.made && ok && !w.Keep {
 		err = files.RemoveAll(w.shared.path)
 	}
-	owner := filepath.Join(w.root(), OwnerFile)
+	owner := filepath.Join(w.root(), runlog.OwnerFile)
 	kept := slices.ContainsFunc(WorkspacesOf(w.Root, w.run.ID)[1:], exists)
 	if entries, errRead := os.ReadDir(w.root()); !kept && errRead == nil && len(entries) == 1 && exists(owner) {
 		_ = os.Remove(owner)    // plumb gc finds the rest

@@ -15,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // agent returns a fake runner whose sessions work in a directory.
@@ -461,7 +462,7 @@ func TestChangesAreComparedWhereTheyCanBe(t *testing.T) {
 // session may work in the directory that holds the runs.
 func TestPlumbsOwnFilesAreNoChanges(t *testing.T) {
 	dir := write(t, t.TempDir(), map[string]string{"a.txt": "a\n"})
-	d, err := run.Create(filepath.Join(dir, "results"), time.Now())
+	d, err := runlog.Create(filepath.Join(dir, "results"), time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package run_test
+package runlog_test
 
 import (
 	"fmt"
@@ -10,29 +10,25 @@ import (
 	"testing"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // TestDamagedLog damages a log in every way that a disk or an edit can. Each damage must be an
 // error that names a line.
 func TestDamagedLog(t *testing.T) {
-	d := newDir(t)
-	o := run.Options{Dir: d, Suite: suite(4), Runners: []plumb.Runner{&fake{id: "f", run: echo}}}
-	if _, err := run.Suite(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	log, err := os.ReadFile(d.Join(run.EventsFile))
+	d := written(t, t.TempDir(), 4, 1, "f")
+	log, err := os.ReadFile(d.Join(runlog.EventsFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	lines := slices.Collect(strings.Lines(string(log)))
 	read := func(text string) (int, error) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, run.EventsFile), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, runlog.EventsFile), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		n := 0
-		return n, run.Read(dir, func(plumb.Event) error { n++; return nil })
+		return n, runlog.At(dir).Read(func(plumb.Event) error { n++; return nil })
 	}
 	if _, err := read(string(log)); err != nil {
 		t.Fatal(err)
@@ -70,40 +66,5 @@ func TestDamagedLog(t *testing.T) {
 	}
 	if _, err := read(old); err != nil {
 		t.Errorf("a log of an earlier version: %v", err)
-	}
-}
-
-// TestOldLogIsResumed checks that a resumed run adds lines with checksums to a log of an earlier
-// version.
-func TestOldLogIsResumed(t *testing.T) {
-	d := newDir(t)
-	o := run.Options{Dir: d, Suite: suite(4), Runners: []plumb.Runner{&fake{id: "f", run: echo}}}
-	if _, err := run.Suite(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	log, err := os.ReadFile(d.Join(run.EventsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	old := regexp.MustCompile(`,"crc":"[0-9a-f]{8}"}\n`).ReplaceAllString(string(log), "}\n")
-	lines := slices.Collect(strings.Lines(old))
-	part := strings.Join(lines[:len(lines)/2], "")
-	if err := os.WriteFile(d.Join(run.EventsFile), []byte(part), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	state, err := run.Suite(t.Context(), o)
-	if err != nil || state.Totals.Passed != 4 {
-		t.Fatalf("%+v, %v", state, err)
-	}
-	whole, err := os.ReadFile(d.Join(run.EventsFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	added, ok := strings.CutPrefix(string(whole), part)
-	if !ok || strings.Count(added, `,"crc":"`) != strings.Count(added, "\n") {
-		t.Errorf("the log now is\n%s", whole)
-	}
-	if err := run.Read(d.Path, func(plumb.Event) error { return nil }); err != nil {
-		t.Error(err)
 	}
 }

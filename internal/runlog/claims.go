@@ -1,4 +1,4 @@
-package run
+package runlog
 
 import (
 	"crypto/rand"
@@ -22,14 +22,18 @@ type Claim struct {
 	file   string
 }
 
+// OwnerFile is a file in the directory of each run's workspaces. It holds the id of a [Claim] on
+// that run.
+const OwnerFile = ".run"
+
 // claimsDir is the directory of the claims: one file per claim, named by the id. It is neither
 // below a run nor above a workspace.
 func claimsDir() string {
 	return filepath.Join(os.TempDir(), "plumb-runs-"+strconv.Itoa(os.Getuid()))
 }
 
-// claim creates a claim on a run.
-func claim(runDir string) (Claim, error) {
+// NewClaim creates a claim on a run.
+func NewClaim(runDir string) (Claim, error) {
 	dir, err := filepath.Abs(runDir)
 	if err != nil {
 		return Claim{}, err
@@ -37,7 +41,7 @@ func claim(runDir string) (Claim, error) {
 	if real, err := filepath.EvalSymlinks(dir); err == nil {
 		dir = real
 	}
-	if err := private(claimsDir(), true); err != nil {
+	if err := Private(claimsDir(), true); err != nil {
 		return Claim{}, err
 	}
 	id := strings.ToLower(rand.Text())
@@ -58,7 +62,7 @@ func Claims() (map[string]Claim, error) {
 	if err != nil {
 		return nil, fmt.Errorf("list the claims of runs: %w", err)
 	}
-	if err := private(claimsDir(), true); err != nil {
+	if err := Private(claimsDir(), true); err != nil {
 		return nil, err // another user could choose the processes to end
 	}
 	for _, e := range entries {
@@ -85,10 +89,10 @@ func Owner(workspaces string, claims map[string]Claim) (c Claim, ok bool) {
 	return claims[id], true
 }
 
-// private creates a directory that only this user can change, or checks an existing one. Somebody
+// Private creates a directory that only this user can change, or checks an existing one. Somebody
 // who can change it could tamper with sessions and read their files. With strict, other users must
 // not be able to read it either, and it must not be a link.
-func private(dir string, strict bool) error {
+func Private(dir string, strict bool) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("create the directory %s: %w", dir, err)
 	}

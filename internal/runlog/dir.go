@@ -1,4 +1,8 @@
-package run
+// Package runlog keeps runs on disk: the directory of a run and its lock, the log of its events, which
+// is written so that nothing obtained is lost and read from wherever it is kept, and the claims that
+// connect processes and workspaces to runs. Everything that Plumb shows, resumes or compares is a
+// fold over such a log.
+package runlog
 
 import (
 	"crypto/rand"

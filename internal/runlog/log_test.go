@@ -1,75 +1,74 @@
-package run_test
+package runlog_test
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
-func TestFilter(t *testing.T) {
-	s := suite(4)
-	s.Cases[1].Tags, s.Cases[2].Tags = []string{"math"}, []string{"logic", "math"}
-	s.Cases[3].Category = "coding"
-	for _, test := range []struct {
-		f    run.Filter
-		want string
-	}{
-		{run.Filter{}, "case-000 case-001 case-002 case-003"},
-		{run.Filter{Limit: 2}, "case-000 case-001"},
-		{run.Filter{IDs: []string{"case-002", "case-000"}}, "case-000 case-002"},
-		{run.Filter{Tags: []string{"logic", "math"}, Limit: 1}, "case-001"},
-		{run.Filter{Categories: []string{"coding"}}, "case-003"},
-		{
-			run.Filter{Categories: []string{"coding"}, Tags: []string{"math"}},
-			"error: no case of suite test matches the filters",
-		},
-		{run.Filter{Tags: []string{"maths"}}, `error: suite test has no tag "maths" (did you mean math?)`},
-		{
-			run.Filter{IDs: []string{"case-009", "case-001"}},
-			`error: suite test has no case "case-009" (did you mean case-000?)`,
-		},
-	} {
-		cases, err := test.f.Select(s)
-		var ids []string
-		for _, c := range cases {
-			ids = append(ids, c.ID)
-		}
-		got := strings.Join(ids, " ")
-		if err != nil {
-			got = "error: " + err.Error()
-			if h := plumb.Hint(err); strings.HasPrefix(h, "did you mean") {
-				got += " (" + h + ")"
-			}
-		}
-		if got != test.want {
-			t.Errorf("%+v: got %s, want %s", test.f, got, test.want)
+// written returns the directory of a run of some cases and runners, whose sessions answer with the
+// name of their case.
+func written(t testing.TB, root string, cases, repeat int, runners ...string) *runlog.Dir {
+	t.Helper()
+	d, err := runlog.Create(root, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	if err := d.WriteSpec(struct{}{}); err != nil {
+		t.Fatal(err)
+	}
+	info := &plumb.RunInfo{ID: d.ID, Cases: cases, Repeat: repeat}
+	for _, id := range runners {
+		info.Runners = append(info.Runners, plumb.RunnerInfo{ID: id})
+	}
+	plan := plumb.Event{Type: plumb.EventPlanned}
+	for i := range cases {
+		plan.Cases = append(plan.Cases, plumb.CaseInfo{ID: fmt.Sprintf("case-%03d", i), Repeat: repeat})
+	}
+	x := &runlog.Index{}
+	w, err := runlog.Continue(d, x, nil, func(plumb.Event, *plumb.Run) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(ev plumb.Event) {
+		ev.At = time.Now()
+		if _, _, err := w.Append(ev, true); err != nil {
+			t.Fatal(err)
 		}
 	}
+	add(plumb.Event{Type: plumb.EventRunStarted, Info: info})
+	add(plan)
+	for _, c := range plan.Cases {
+		for _, id := range runners {
+			for n := 1; n <= repeat; n++ {
+				ev := plumb.Event{Type: plumb.EventSessionFinished, Case: c.ID, Runner: id, Repetition: n, Session: 1}
+				ev.Report = &plumb.SessionReport{FinalOutput: "echo " + c.ID}
+				add(ev)
+				ev.Type, ev.Report = plumb.EventSessionJudged, nil
+				ev.Judgement = &plumb.Judgement{Outcome: plumb.OutcomePass, Status: plumb.StatusPassed}
+				add(ev)
+			}
+		}
+	}
+	if err := errors.Join(w.Close(), x.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
 
 func FuzzRead(f *testing.F) {
-	d, err := run.Create(f.TempDir(), fixed)
-	if err != nil {
-		f.Fatal(err)
-	}
-	defer d.Close()
-	if _, err := run.Suite(
-		f.Context(), run.Options{Dir: d, Suite: suite(2), Runners: []plumb.Runner{&fake{id: "f", run: echo}}},
-	); err != nil {
-		f.Fatal(err)
-	}
-	log, err := os.ReadFile(d.Join(run.EventsFile))
+	d := written(f, f.TempDir(), 2, 1, "f")
+	log, err := os.ReadFile(d.Join(runlog.EventsFile))
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -82,20 +81,20 @@ func FuzzRead(f *testing.F) {
 	))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, run.EventsFile), data, 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, runlog.EventsFile), data, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		n := 0
-		readErr := run.Read(dir, func(plumb.Event) error { n++; return nil })
+		readErr := runlog.At(dir).Read(func(plumb.Event) error { n++; return nil })
 		if lines := strings.Count(string(data), "\n"); readErr == nil && n != lines {
 			t.Errorf("%d events of %d whole lines", n, lines)
 		}
-		if _, err := run.Fold(dir); err == nil && readErr != nil {
+		if _, err := runlog.At(dir).Fold(nil); err == nil && readErr != nil {
 			// The fold skips sessions, so it may accept a log with a damaged session; never the
 			// reverse.
 			return
 		}
-		if x, err := run.OpenIndex(dir); err == nil {
+		if x, err := runlog.At(dir).Index(); err == nil {
 			for i := range x.Run().Executions {
 				c, r := x.Run().At(i)
 				_ = x.Sessions(c, r, func(plumb.Event) error { return nil })
@@ -110,7 +109,7 @@ func TestRunIDsSortByTime(t *testing.T) {
 	start := time.Date(2026, 11, 20, 10, 15, 0, int(980*time.Millisecond), time.UTC)
 	var want []string
 	for i := range 100 {
-		dir, err := run.Create(root, start.Add(time.Duration(i)*time.Millisecond))
+		dir, err := runlog.Create(root, start.Add(time.Duration(i)*time.Millisecond))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,65 +118,90 @@ func TestRunIDsSortByTime(t *testing.T) {
 		}
 		want = append(want, dir.ID)
 	}
-	got, err := run.List(root)
+	got, err := runlog.List(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("List does not return the runs in the order in which they began:\n got %v\nwant %v", got, want)
 	}
-	if last, err := run.Find(root, "last"); err != nil || filepath.Base(last) != want[len(want)-1] {
+	if last, err := runlog.Find(root, "last"); err != nil || filepath.Base(last) != want[len(want)-1] {
 		t.Errorf("last is %s, %v, want %s", last, err, want[len(want)-1])
 	}
 }
 
-// TestStrangeSessions reads sessions back whose texts and verdicts look like parts of a log line.
-func TestStrangeSessions(t *testing.T) {
-	const strange = `a text with ,"report":{"x":1}} in it`
-	verdicts := assertion(func(plumb.Evidence) ([]plumb.Verdict, error) {
-		return []plumb.Verdict{
-			{Name: "strange", Reason: strange, Details: json.RawMessage(`{"a":1,"report":{"x":{"y":2}}}`)},
-		}, nil
-	})
-	answer := func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
-		r := report(strange)
-		r.Prompt = strange
-		switch req.CaseID {
-		case "case-001":
-			return r, plumb.Failuref(plumb.OriginRunner, "%s", strange)
-		case "case-002":
-			r.FinalOutput += strings.Repeat("x", 300<<10) // large enough for a blob
-		}
-		return r, nil
-	}
-	emitted := map[string][]plumb.Event{}
-	o := run.Options{
-		Dir: newDir(t), Suite: suite(3, verdicts), Workspaces: run.Workspaces{Cwd: t.TempDir()},
-		Runners: []plumb.Runner{agent("a", answer)},
-		Emit: func(ev plumb.Event, _ *plumb.Run) error {
-			if ev.Type == plumb.EventSessionFinished || ev.Type == plumb.EventSessionJudged {
-				emitted[ev.Case] = append(emitted[ev.Case], ev)
-			}
-			return nil
-		},
-	}
-	do(t, o)
-	x, err := run.OpenIndex(o.Dir.Path)
+func TestIndexFindsSessions(t *testing.T) {
+	d := written(t, t.TempDir(), 20, 2, "a", "b")
+	x, err := runlog.At(d.Path).Index()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = x.Close() }()
-	for _, c := range o.Suite.Cases {
-		var read []plumb.Event
-		if err := x.Sessions(
-			c.ID, "a", func(ev plumb.Event) error { read = append(read, ev); return nil },
-		); err != nil {
-			t.Fatal(err)
+	var got []string
+	if err := x.Sessions("case-007", "b", func(ev plumb.Event) error {
+		text := ""
+		if ev.Report != nil {
+			text = ev.Report.FinalOutput
 		}
-		got, _ := json.Marshal(read)
-		want, _ := json.Marshal(emitted[c.ID])
-		if diff := cmp.Diff(string(want), string(got)); diff != "" || len(read) != 2 || read[0].Report == nil {
-			t.Errorf("%s: %s", c.ID, diff)
+		got = append(got, fmt.Sprint(ev.Type, " ", ev.Repetition, " ", text))
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 4 || !strings.HasPrefix(got[0], "session-finished") || !strings.HasSuffix(got[0], "echo case-007") {
+		t.Errorf("got %q", got)
+	}
+	if err := x.Sessions("nobody", "b", nil); err == nil {
+		t.Error("an unknown case is not an error")
+	}
+}
+
+func TestDirIsLockedAndFound(t *testing.T) {
+	root := t.TempDir()
+	a, err := runlog.Create(root, time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	if err := a.WriteSpec(map[string]string{"suite": "x"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := runlog.Open(a.Path); !errors.Is(err, runlog.ErrLocked) {
+		t.Errorf("opened a run that is owned: %v", err)
+	}
+	if !runlog.Locked(a.Path) {
+		t.Error("not seen as locked")
+	}
+	for _, name := range []string{"last", a.ID, a.ID[:12], a.ID[len(a.ID)-6:], a.Path} {
+		if got, err := runlog.Find(root, name); err != nil || got != a.Path {
+			t.Errorf("Find(%q) = %q, %v", name, got, err)
 		}
+	}
+	for _, name := range []string{"", "zzz"} {
+		if _, err := runlog.Find(root, name); err == nil {
+			t.Errorf("%q: found a run that does not exist", name)
+		}
+	}
+	for _, name := range []string{runlog.SpecFile} {
+		info, err := os.Stat(filepath.Join(a.Path, name))
+		if err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
+		}
+	}
+}
+
+// TestOldOwnerFile reads an owner file of an earlier build, which held the path of the run.
+func TestOldOwnerFile(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, runlog.OwnerFile), []byte("/somewhere/runs/x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS == "windows" {
+		t.Skip("that is no whole path here")
+	}
+	if c, ok := runlog.Owner(dir, nil); !ok || c.RunDir != "/somewhere/runs/x" {
+		t.Errorf("%+v, %v", c, ok)
+	}
+	if _, ok := runlog.Owner(t.TempDir(), nil); ok {
+		t.Error("a directory without owner is owned")
 	}
 }

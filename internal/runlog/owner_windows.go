@@ -1,4 +1,4 @@
-package run
+package runlog
 
 import "io/fs"
 

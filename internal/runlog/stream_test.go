@@ -1,8 +1,9 @@
-package run
+package runlog
 
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -25,13 +26,13 @@ func TestStreamedSession(t *testing.T) {
 		t.Fatal(err)
 	}
 	data = append(data, '\n')
-	l := &log{blobs: filepath.Join(t.TempDir(), BlobsDir)}
+	l := &Writer{blobs: filepath.Join(t.TempDir(), BlobsDir)}
 	line, err := l.encode(plumb.Event{Type: plumb.EventSessionFinished, Report: report})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ev plumb.Event
-	if err := unmarshal(line, &ev); err != nil || ev.Report != nil {
+	if err := json.Unmarshal(line, &ev); err != nil || ev.Report != nil {
 		t.Fatalf("the line is %s, error %v", line, err)
 	}
 	name := ev.Blob

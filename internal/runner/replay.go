@@ -14,7 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/redact"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // ReplayOptions configure a replay.
@@ -193,7 +193,7 @@ func openReplay(cfg plumb.RunnerConfig, env Env) (*Replay, error) {
 		dir = filepath.Join(env.Dir, dir)
 	}
 	options := ReplayOptions{ID: cfg.ID, Runner: want, Final: env.ReplayFinal}
-	r, err := NewReplay(options, func(fn func(plumb.Event) error) error { return run.Read(dir, fn) })
+	r, err := NewReplay(options, func(fn func(plumb.Event) error) error { return runlog.At(dir).Read(fn) })
 	if err != nil {
 		if plumb.Hint(err) == "" {
 			err = plumb.WithHint(err, "write the directory of a run, such as .plumb/runs/<run-id>; list runs "+

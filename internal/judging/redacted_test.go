@@ -1,4 +1,4 @@
-package run
+package judging_test
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
+	"github.com/plumb-eval/plumb/internal/judging"
 )
 
 type unaware func() ([]plumb.Verdict, error)
@@ -32,7 +33,7 @@ func TestRedactedSessionsAreJudgedByThoseWhoKnow(t *testing.T) {
 		{"there", check.Contains("well", nil), plumb.OutcomePass},
 		{"forbidden, and there", check.Contains("well", nil).Not(), plumb.OutcomeFail},
 	} {
-		j := judge(
+		j := judging.Session(
 			t.Context(), plumb.Evidence{Case: &plumb.Case{Assertions: []plumb.Assertion{test.a}}, Report: r}, nil,
 		)
 		if j.Outcome != test.want {
