@@ -28,6 +28,7 @@ var layers = map[string]int{
 	"third_party/genai-prices": 0,
 	"internal/files":           0,
 	"internal/golden":          0, // only in tests
+	"internal/text":            0,
 	"internal/doc":             1,
 	"internal/promptfoo":       2,
 	"internal/proc":            1,
@@ -92,7 +93,7 @@ var homes = map[string][]string{
 	"github.com/joho/godotenv":               {"internal/config"},
 	"github.com/santhosh-tekuri/jsonschema":  {"check"},
 	"charm.land":                             {"internal/report"},
-	"github.com/charmbracelet":               {"internal/report"},
+	"github.com/charmbracelet":               {"internal/report", "internal/text"},
 	"gonum.org/v1/gonum":                     {"internal/analyze"},
 	"github.com/gofrs/flock":                 {"internal/doc", "internal/runlog"},
 	"github.com/aymanbagabas/go-udiff":       {"internal/report", "internal/run"},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Code is what an author wrote to judge sessions. One of Expr, File and Run is set.
@@ -173,11 +174,11 @@ func (m *codeMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Verdi
 	v, err := m.verdict(raw)
 	if err != nil {
 		return unmeasured(plumb.Failed(plumb.OriginAssertHook, plumb.WithHint(
-			fmt.Errorf("the result is %s: %w", short(shown(ev, string(raw)), quoteLimit), err),
+			fmt.Errorf("the result is %s: %w", text.Shorten(shown(ev, string(raw)), quoteLimit), err),
 			"return true or false, a number, or {pass, score, reason}")))
 	}
-	v.Reason = short(shown(ev, v.Reason), shownLimit)
-	v.Got = short(shown(ev, ev.Report.FinalOutput), shownLimit)
+	v.Reason = text.Shorten(shown(ev, v.Reason), shownLimit)
+	v.Got = text.Shorten(shown(ev, ev.Report.FinalOutput), shownLimit)
 	if len(raw) <= shownLimit {
 		v.Details = details("result", raw)
 	}

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // RefusalPhrases returns the phrases by which refusal recognizes a refusal, in lower case and with
@@ -45,18 +46,18 @@ func (refusalMatcher) describe(options) {}
 
 func (refusalMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
 	output := ev.Report.FinalOutput
-	text := strip(Text{IgnoreCase: true, Typography: true, Whitespace: true}.fold(output))
-	at := slices.IndexFunc(RefusalPhrases(), func(phrase string) bool { return strings.Contains(text, phrase) })
+	s := strip(Text{IgnoreCase: true, Typography: true, Whitespace: true}.fold(output))
+	at := slices.IndexFunc(RefusalPhrases(), func(phrase string) bool { return strings.Contains(s, phrase) })
 	v := decided(false, "the output is no refusal: "+quote(shown(ev, output)))
 	switch {
-	case text == "":
+	case s == "":
 		v = decided(true, "the output is empty, which counts as a refusal")
 		v.Details = details("phrase", "")
 	case at >= 0:
 		v = decided(true, "the output has "+quote(RefusalPhrases()[at]))
 		v.Details = details("phrase", RefusalPhrases()[at])
 	}
-	v.Got = short(shown(ev, output), shownLimit)
+	v.Got = text.Shorten(shown(ev, output), shownLimit)
 	return v
 }
 
@@ -123,7 +124,7 @@ func (w wordsMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict
 		want += fmt.Sprintf(" and at most %d", *w.most)
 	}
 	v := decided(n >= w.least && (w.most == nil || n <= *w.most),
-		fmt.Sprintf("the output has %d %s, want %s", n, plural(n, "word", "words"), want))
+		fmt.Sprintf("the output has %s, want %s", text.Plural(n, "word"), want))
 	v.Expected, v.Got = want, fmt.Sprint(n)
 	v.Details = details("words", n)
 	return v
@@ -182,11 +183,11 @@ func (e *equalsJSONMatcher) describe(o options) {
 }
 
 func (e *equalsJSONMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
-	text, bad := findBareJSON(ev.Report.FinalOutput, e.bare)
+	s, bad := findBareJSON(ev.Report.FinalOutput, e.bare)
 	if bad != nil {
 		return bad.verdict(ev)
 	}
-	got, err := decode(text)
+	got, err := decode(s)
 	want, wantErr := decode(string(e.want))
 	if err = errors.Join(err, wantErr); err != nil {
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "compare the JSON: %w", err))
@@ -196,8 +197,8 @@ func (e *equalsJSONMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.V
 	if !same {
 		v = decided(false, "the JSON in the output differs at "+difference(got, want, "$"))
 	}
-	v.Expected, v.Got = short(string(e.want), shownLimit), short(shown(ev, text), shownLimit)
-	kind, _ := jsonType(text)
+	v.Expected, v.Got = text.Shorten(string(e.want), shownLimit), text.Shorten(shown(ev, s), shownLimit)
+	kind, _ := jsonType(s)
 	v.Details = details("parsed", true, "type", kind)
 	return v
 }
@@ -232,7 +233,7 @@ func difference(got, want any, at string) string {
 			}
 		}
 	}
-	return short(at, quoteLimit)
+	return text.Shorten(at, quoteLimit)
 }
 
 func sortedKeys(set map[string]bool) []string {
@@ -290,7 +291,7 @@ func (x *xmlMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict 
 		v = decided(false, "the XML has no element "+quotes(missing))
 		v.Details = details("missing", missing)
 	}
-	v.Got = short(shown(ev, output), shownLimit)
+	v.Got = text.Shorten(shown(ev, output), shownLimit)
 	return v
 }
 

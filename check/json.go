@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // JSON beyond these limits is not read. The check is then an error, not a fail.
@@ -77,7 +78,7 @@ func (n *noJSON) verdict(ev *plumb.Evidence) plumb.Verdict {
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the output exceeds a limit for JSON: %s", n.why))
 	}
 	v := decided(false, "the output is not JSON: "+n.why)
-	v.Got = short(shown(ev, ev.Report.FinalOutput), shownLimit)
+	v.Got = text.Shorten(shown(ev, ev.Report.FinalOutput), shownLimit)
 	v.Details = details("error", n.why)
 	return v
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 func TestIsJSON(t *testing.T) {
@@ -137,7 +138,7 @@ func TestJSONSchema(t *testing.T) {
 		strings.Repeat("[", 20_000):                         plumb.OutcomeError,
 	} {
 		if v := assertOn(t, c, output); outcome(v) != want {
-			t.Errorf("%s: %s, want %s: %s", short(output, 50), outcome(v), want, v.Reason)
+			t.Errorf("%s: %s, want %s: %s", text.Shorten(output, 50), outcome(v), want, v.Reason)
 		}
 	}
 	v := assertOn(t, c, `{"name":1,"age":-1}`)

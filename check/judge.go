@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 type judgeMatcher struct {
@@ -168,7 +169,7 @@ func (j *judgeMatcher) rule(h *judging, votes int) plumb.Verdict {
 		v.Reason += ": " + quote(shown(h.ev, last))
 	}
 	v.Score = float64(yes) / float64(yes+no)
-	v.Expected, v.Got = short(j.question, shownLimit), short(shown(h.ev, h.ev.Report.FinalOutput), shownLimit)
+	v.Expected, v.Got = text.Shorten(j.question, shownLimit), text.Shorten(shown(h.ev, h.ev.Report.FinalOutput), shownLimit)
 	v.Asked = h.asked
 	facts := []any{"judge_prompt", j.question, "judge_verdict", word}
 	if votes > 1 {
@@ -225,7 +226,7 @@ func (h *judging) vote(ctx context.Context) (yes bool, err error) {
 			return false, err
 		}
 		reply := report.FinalOutput
-		h.asked.Replies = append(h.asked.Replies, short(shown(h.ev, reply), repliesLimit))
+		h.asked.Replies = append(h.asked.Replies, text.Shorten(shown(h.ev, reply), repliesLimit))
 		switch report.FinishReason {
 		case plumb.FinishTruncated, plumb.FinishRefused, plumb.FinishTimeout:
 			last, messages = string(report.FinishReason), nil
@@ -243,7 +244,7 @@ func (h *judging) vote(ctx context.Context) (yes bool, err error) {
 		// Without its own reply and a correction, a model at temperature 0 would reply the same
 		// again.
 		messages = append(h.messages(),
-			plumb.Message{Role: plumb.RoleAssistant, Content: short(reply, repliesLimit)},
+			plumb.Message{Role: plumb.RoleAssistant, Content: text.Shorten(reply, repliesLimit)},
 			plumb.Message{Role: plumb.RoleUser, Content: judgeAgain})
 	}
 	hint := "ask a yes-or-no question in judge_prompt, or name another judge with --judge"

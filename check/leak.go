@@ -108,8 +108,11 @@ func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict
 	case len(s.names) > 0:
 		slices.Sort(s.names)
 		s.names = slices.Compact(s.names)
-		v = decided(false, plural(len(s.names), "the secret ", "the secrets ")+strings.Join(s.names, ", ")+
-			plural(len(s.names), " is in ", " are in ")+listed(s.places))
+		what := "the secret %s is in %s"
+		if len(s.names) > 1 {
+			what = "the secrets %s are in %s"
+		}
+		v = decided(false, fmt.Sprintf(what, strings.Join(s.names, ", "), listed(s.places)))
 		v.Got = listed(s.places)
 	case s.uncertain != "":
 		return unmeasured(incomplete(errors.New("no secret was found, but " + s.uncertain)))
@@ -119,13 +122,6 @@ func (m *leakMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict
 	v.Expected = "no secret in " + where
 	v.Details = details("in", m.in, "secrets", s.names, "places", s.places)
 	return v
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return one
-	}
-	return many
 }
 
 // listed shows the first few of a list.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // logicMatcher is all_of and any_of, in three-valued logic: a check that could not be made might
@@ -181,13 +182,13 @@ func (l *logicMatcher) combine(ev *plumb.Evidence, verdicts []*plumb.Verdict) pl
 	default:
 		out.Pass, out.Reason = true, l.passed(len(passed))
 	}
-	out.Reason = short(shown(ev, out.Reason), 500)
+	out.Reason = text.Shorten(shown(ev, out.Reason), 500)
 	out.Details = l.details(verdicts)
 	return out
 }
 
 func (l *logicMatcher) passed(n int) string {
-	return fmt.Sprintf("passed %d of %d %s", n, len(l.members), plural(len(l.members), "check", "checks"))
+	return fmt.Sprintf("passed %d of %s", n, text.Plural(len(l.members), "check"))
 }
 
 func (l *logicMatcher) details(verdicts []*plumb.Verdict) json.RawMessage {

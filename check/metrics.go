@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 const (
@@ -131,8 +132,8 @@ func (m *metricMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdi
 	}
 	v := decided(pass, fmt.Sprintf("the %s of %s is %.3f, %s %g", m.kind, quote(m.ideals[at]), best, word, m.threshold))
 	v.Score = best
-	v.Expected, v.Got = short(m.ideals[at], shownLimit), short(shown(ev, output), shownLimit)
-	v.Details = details("score", best, "threshold", m.threshold, "ideal", short(m.ideals[at], detailsLimit))
+	v.Expected, v.Got = text.Shorten(m.ideals[at], shownLimit), text.Shorten(shown(ev, output), shownLimit)
+	v.Details = details("score", best, "threshold", m.threshold, "ideal", text.Shorten(m.ideals[at], detailsLimit))
 	return v
 }
 
@@ -249,8 +250,8 @@ func (l *levenshteinMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.
 	}
 	v := decided(pass, fmt.Sprintf("the %s to %s is %s, want %s", what, quote(l.ideals[at]), got, want))
 	v.Score = similarity
-	v.Expected = short(l.ideals[at], shownLimit)
-	v.Got = short(shown(ev, ev.Report.FinalOutput), shownLimit)
-	v.Details = details("distance", distance, "similarity", similarity, "ideal", short(l.ideals[at], detailsLimit))
+	v.Expected = text.Shorten(l.ideals[at], shownLimit)
+	v.Got = text.Shorten(shown(ev, ev.Report.FinalOutput), shownLimit)
+	v.Details = details("distance", distance, "similarity", similarity, "ideal", text.Shorten(l.ideals[at], detailsLimit))
 	return v
 }

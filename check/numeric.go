@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 func numericKind() Kind {
@@ -131,25 +132,25 @@ func (n *numericMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verd
 	if within := n.within(); within != "" {
 		wanted += within
 	}
-	text, ok := lastNumber(output)
+	s, ok := lastNumber(output)
 	output = withoutSecrets(ev, output)
 	if !ok {
 		v := decided(false, "the output has no number, want "+wanted+": "+quote(output))
-		v.Expected, v.Got, v.Details = wanted, short(output, shownLimit), details("expected", n.want)
+		v.Expected, v.Got, v.Details = wanted, text.Shorten(output, shownLimit), details("expected", n.want)
 		return v
 	}
-	got, err := rational(text)
-	if rest, _ := lastNumber(output); rest != text {
-		text = partOfSecret
+	got, err := rational(s)
+	if rest, _ := lastNumber(output); rest != s {
+		s = partOfSecret
 	}
 	var v plumb.Verdict
 	if err != nil { // such as 1e999999
 		v = decided(false, "the last number cannot be read: "+err.Error())
 	} else {
 		near := slices.ContainsFunc(n.want, func(want string) bool { return n.near(got, want) })
-		v = decided(near, "the last number is "+short(text, quoteLimit)+", want "+wanted)
+		v = decided(near, "the last number is "+text.Shorten(s, quoteLimit)+", want "+wanted)
 	}
-	v.Expected, v.Got = wanted, short(text, shownLimit)
+	v.Expected, v.Got = wanted, text.Shorten(s, shownLimit)
 	v.Details = details("expected", n.want, "got", v.Got)
 	return v
 }
@@ -189,11 +190,11 @@ func (n *numericMatcher) near(got *big.Rat, want string) bool {
 func rational(s string) (*big.Rat, error) {
 	const maxLength, maxExponent = 1000, 1000
 	if len(s) > maxLength {
-		return nil, fmt.Errorf("%s has too many digits", short(s, quoteLimit))
+		return nil, fmt.Errorf("%s has too many digits", text.Shorten(s, quoteLimit))
 	}
 	if at := strings.IndexAny(s, "eE"); at >= 0 {
 		if e, err := strconv.Atoi(s[at+1:]); err != nil || max(e, -e) > maxExponent {
-			return nil, fmt.Errorf("%s has too large an exponent", short(s, quoteLimit))
+			return nil, fmt.Errorf("%s has too large an exponent", text.Shorten(s, quoteLimit))
 		}
 	}
 	r, ok := new(big.Rat).SetString(s)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 func TestLastNumber(t *testing.T) {
@@ -146,7 +148,7 @@ func TestNumeric(t *testing.T) {
 	for _, test := range tests {
 		v := assertOn(t, mustParse(t, `{"type":"numeric",`+test.spec+`}`, test.ideal...), test.output)
 		if v.Pass != test.want || v.Error != nil {
-			t.Errorf("%s %v on %s: %v, want %v: %s", test.spec, test.ideal, short(test.output, 40), v.Pass, test.want, v.Reason)
+			t.Errorf("%s %v on %s: %v, want %v: %s", test.spec, test.ideal, text.Shorten(test.output, 40), v.Pass, test.want, v.Reason)
 		}
 	}
 	c, err := Numeric(1e21, Tolerance{Percent: 1})

@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // options are the keys and values that decide a check.
@@ -128,14 +129,6 @@ const (
 	quoteLimit   = 100
 )
 
-// short cuts s to about limit bytes, between two characters.
-func short(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	return strings.ToValidUTF8(s[:limit], "") + "…" // without a part of a character
-}
-
 // shown prepares a text of a session for [short] or [quote]. If the text is long enough to be cut,
 // it removes the secrets first, since a part of a secret cannot be found later. The code that
 // stores a verdict removes secrets from short texts.
@@ -159,7 +152,7 @@ func withoutSecrets(ev *plumb.Evidence, s string) string {
 const partOfSecret = "(a part of a secret)"
 
 // quote makes s fit for a reason: quoted, shortened, with control characters escaped.
-func quote(s string) string { return strconv.Quote(short(s, quoteLimit)) }
+func quote(s string) string { return strconv.Quote(text.Shorten(s, quoteLimit)) }
 
 // quotes quotes the first terms for a reason.
 func quotes(terms []string) string {

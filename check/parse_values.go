@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Ideal is the documented "ideal" of a case: a text, a list of texts, or null.
@@ -194,14 +195,14 @@ func oneOf(words []string) string {
 // jsonName describes a JSON value for a message: short ones as they are.
 func jsonName(v *doc.Value) string {
 	const most = 40
-	text := string(v.JSON())
+	s := string(v.JSON())
 	switch {
 	case v.Kind == doc.Map:
 		return "an object"
-	case v.Kind == doc.List && len(text) > most:
+	case v.Kind == doc.List && len(s) > most:
 		return "a list"
 	}
-	return short(text, most)
+	return text.Shorten(s, most)
 }
 
 // text returns the string at a key, and whether there is one. [spec.checkKeys] has checked its

@@ -13,6 +13,7 @@ import (
 	"github.com/ohler55/ojg/jp"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 func jsonPathKind() Kind {
@@ -99,11 +100,11 @@ func (p *pathMatcher) describe(o options) {
 }
 
 func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
-	text, bad := findJSON(ev.Report.FinalOutput)
+	s, bad := findJSON(ev.Report.FinalOutput)
 	if bad != nil {
 		return bad.verdict(ev)
 	}
-	doc, err := decode(text)
+	doc, err := decode(s)
 	if err != nil {
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the output as JSON: %w", err))
 	}
@@ -126,7 +127,7 @@ func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict
 	if len(found) > 0 {
 		got = shown(ev, jsonText(found[max(hit, 0)]))
 	}
-	is, wanted := "the value "+at+" is "+short(got, quoteLimit), ", want "+short(want, quoteLimit)
+	is, wanted := "the value "+at+" is "+text.Shorten(got, quoteLimit), ", want "+text.Shorten(want, quoteLimit)
 	var v plumb.Verdict
 	switch {
 	case p.want.Absent && len(found) == 0:
@@ -139,14 +140,14 @@ func (p *pathMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict
 		v = decided(true, is)
 	case len(found) > 1:
 		v = decided(false, fmt.Sprintf("none of the %d values %s matches: the first is %s%s",
-			len(found), at, short(got, quoteLimit), wanted))
+			len(found), at, text.Shorten(got, quoteLimit), wanted))
 	default:
 		v = decided(false, is+wanted)
 	}
 	if !p.want.Absent {
 		v.Expected = want
 	}
-	v.Got = short(got, shownLimit)
+	v.Got = text.Shorten(got, shownLimit)
 	facts := []any{"path", p.path, "found", len(found)}
 	if len(found) > 0 && len(got) <= shownLimit {
 		facts = append(facts, "value", json.RawMessage(got))
@@ -231,7 +232,7 @@ func (p *pathMatcher) folded(v any) any {
 func (p *pathMatcher) expected() string {
 	switch {
 	case p.want.Equals != nil:
-		return short(string(p.want.Equals), shownLimit)
+		return text.Shorten(string(p.want.Equals), shownLimit)
 	case len(p.want.OneOf) == 1:
 		return quote(p.want.OneOf[0])
 	case len(p.want.OneOf) > 1:

@@ -9,6 +9,7 @@ import (
 	"weak"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 func regexKind() Kind {
@@ -97,11 +98,11 @@ func (r *regexMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdic
 			found = partOfSecret
 		}
 		v = decided(true, "the pattern matches "+quote(found))
-		v.Details = details("pattern", r.pattern, "match", short(found, shownLimit))
+		v.Details = details("pattern", r.pattern, "match", text.Shorten(found, shownLimit))
 	} else {
 		v = decided(false, "the pattern "+quote(r.pattern)+" does not match: "+quote(seen))
 		v.Details = details("pattern", r.pattern)
 	}
-	v.Expected, v.Got = short("/"+r.pattern+"/", shownLimit), short(seen, shownLimit)
+	v.Expected, v.Got = text.Shorten("/"+r.pattern+"/", shownLimit), text.Shorten(seen, shownLimit)
 	return v
 }

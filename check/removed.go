@@ -6,6 +6,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // A stored session has marks in place of secrets, and [plumb.SessionReport.Redacted] names them. A
@@ -41,7 +42,7 @@ func judgeRedacted(ctx context.Context, m matcher, ev *plumb.Evidence) plumb.Ver
 	}
 	for _, part := range parts {
 		if v := t.match(ctx, withOutput(ev, part)); v.Pass {
-			v.Got = short(shown(ev, ev.Report.FinalOutput), shownLimit)
+			v.Got = text.Shorten(shown(ev, ev.Report.FinalOutput), shownLimit)
 			return v
 		}
 	}

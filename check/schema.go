@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/message"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 func jsonSchemaKind() Kind {
@@ -115,7 +116,7 @@ func (s *schemaMatcher) describe(o options) {
 }
 
 func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict {
-	text, bad := findBareJSON(ev.Report.FinalOutput, s.bare)
+	words, bad := findBareJSON(ev.Report.FinalOutput, s.bare)
 	if bad != nil {
 		return bad.verdict(ev)
 	}
@@ -123,14 +124,14 @@ func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdi
 	if err != nil {
 		return unmeasured(plumb.Failed(plumb.OriginAssertHook, err))
 	}
-	if f := schema.patterns.tooLarge(len(text)); f != nil {
+	if f := schema.patterns.tooLarge(len(words)); f != nil {
 		return unmeasured(f)
 	}
-	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+	instance, err := jsonschema.UnmarshalJSON(strings.NewReader(words))
 	if err != nil {
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "read the output as JSON: %w", err))
 	}
-	kind, name := jsonType(text)
+	kind, name := jsonType(words)
 	err = schema.Validate(instance)
 	if err == nil {
 		v := decided(true, "the output is "+name+", valid against the schema")
@@ -142,8 +143,8 @@ func (s *schemaMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdi
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "validate against the schema: %w", err))
 	}
 	list := complaints(ev, invalid, 20)
-	v := decided(false, "the output is not valid against the schema: "+short(shown(ev, strings.Join(list, "; ")), 500))
-	v.Got = short(shown(ev, text), shownLimit)
+	v := decided(false, "the output is not valid against the schema: "+text.Shorten(shown(ev, strings.Join(list, "; ")), 500))
+	v.Got = text.Shorten(shown(ev, words), shownLimit)
 	v.Details = details("parsed", true, "type", kind, "errors", list)
 	return v
 }
@@ -158,8 +159,8 @@ func complaints(ev *plumb.Evidence, err *jsonschema.ValidationError, limit int) 
 			walk(cause)
 		}
 		if len(e.Causes) == 0 && len(list) < limit {
-			text := pointer(e.InstanceLocation) + ": " + e.ErrorKind.LocalizedString(printer)
-			list = append(list, short(shown(ev, text), 500))
+			s := pointer(e.InstanceLocation) + ": " + e.ErrorKind.LocalizedString(printer)
+			list = append(list, text.Shorten(shown(ev, s), 500))
 		}
 	}
 	walk(err)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // DefaultThreshold is the threshold of semantic_similarity if the author gives none.
@@ -67,7 +68,7 @@ func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Ve
 		return unmeasured(plumb.Failuref(plumb.OriginAssertHook, "the check has no ideal"))
 	case strip(output) == "": // the empty text has no embedding
 		v := decided(false, "the output is empty")
-		v.Expected = short(s.ideals[0], shownLimit)
+		v.Expected = text.Shorten(s.ideals[0], shownLimit)
 		v.Details = s.details(0, s.ideals[0], "")
 		return v
 	case ev.Embedder == nil || ev.Embedder.Embed == nil:
@@ -103,14 +104,14 @@ func (s *similarMatcher) match(ctx context.Context, ev *plumb.Evidence) plumb.Ve
 	}
 	v := decided(pass, fmt.Sprintf("the similarity to %s is %.3f, %s %g", quote(s.ideals[at]), best, word, s.threshold))
 	v.Score = min(max(best, 0), 1)
-	v.Expected, v.Got = short(s.ideals[at], shownLimit), short(shown(ev, output), shownLimit)
+	v.Expected, v.Got = text.Shorten(s.ideals[at], shownLimit), text.Shorten(shown(ev, output), shownLimit)
 	v.Details = s.details(best, s.ideals[at], asked.Model)
 	v.Asked = asked
 	return v
 }
 
 func (s *similarMatcher) details(similarity float64, ideal, model string) []byte {
-	facts := []any{"similarity", similarity, "threshold", s.threshold, "ideal", short(ideal, detailsLimit)}
+	facts := []any{"similarity", similarity, "threshold", s.threshold, "ideal", text.Shorten(ideal, detailsLimit)}
 	if model != "" {
 		facts = append(facts, "model", model)
 	}

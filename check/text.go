@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Text is how texts are compared. A nil *Text compares them as they are.
@@ -304,12 +305,12 @@ func (t *textMatcher) match(_ context.Context, ev *plumb.Evidence) plumb.Verdict
 	var v plumb.Verdict
 	if hit >= 0 {
 		v = decided(true, "the output "+verb+quote(t.terms[hit]))
-		v.Expected = short(t.terms[hit], shownLimit)
+		v.Expected = text.Shorten(t.terms[hit], shownLimit)
 	} else {
 		v = decided(false, "the output "+none+quotes(t.terms)+": "+quote(shown(ev, output)))
-		v.Expected = short(strings.Join(t.terms, "\n"), shownLimit)
+		v.Expected = text.Shorten(strings.Join(t.terms, "\n"), shownLimit)
 	}
-	v.Got = short(shown(ev, output), shownLimit)
+	v.Got = text.Shorten(shown(ev, output), shownLimit)
 
 	switch {
 	case t.kind.Name == contains:
@@ -338,7 +339,7 @@ func (t *textMatcher) all(ev *plumb.Evidence, output string) plumb.Verdict {
 		v.Score = 1 - float64(len(missing))/float64(len(t.terms))
 		v.Details = details("terms", t.terms, "missing", missing)
 	}
-	v.Expected, v.Got = short(strings.Join(t.terms, "\n"), shownLimit), short(shown(ev, output), shownLimit)
+	v.Expected, v.Got = text.Shorten(strings.Join(t.terms, "\n"), shownLimit), text.Shorten(shown(ev, output), shownLimit)
 	return v
 }
 
@@ -356,8 +357,8 @@ func (t *textMatcher) same(ev *plumb.Evidence, output string) plumb.Verdict {
 	if same {
 		v, want = decided(true, "the output is "+quote(got)), got // without secrets
 	}
-	v.Expected, v.Got = short(want, shownLimit), short(got, shownLimit)
-	v.Details = details("expected", short(want, detailsLimit), "got", short(got, detailsLimit))
+	v.Expected, v.Got = text.Shorten(want, shownLimit), text.Shorten(got, shownLimit)
+	v.Details = details("expected", text.Shorten(want, detailsLimit), "got", text.Shorten(got, detailsLimit))
 	return v
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Env is the environment of runners.
@@ -345,7 +346,7 @@ func names(processes []proc.Process) string {
 	const most = 5
 	var all []string
 	for _, p := range processes[:min(most, len(processes))] {
-		all = append(all, fmt.Sprintf("%d (%s)", p.PID, transcript.Clip(p.Command, 80)))
+		all = append(all, fmt.Sprintf("%d (%s)", p.PID, text.Clip(p.Command, 80)))
 	}
 	if len(processes) > most {
 		all = append(all, "…")
@@ -383,7 +384,7 @@ func (r *Runner) complete(
 	report.Offered = r.judgeOffers(report.Offered, offered, p)
 	note := func(format string, args ...any) { report.Notes = append(report.Notes, fmt.Sprintf(format, args...)) }
 	if errors.Is(result.Stopped, errLingered) {
-		note("the agent had finished but did not end within %s, so Plumb ended it", r.linger)
+		note("the agent had finished but did not end within %s, so Plumb ended it", text.Duration(r.linger))
 	}
 	if n := len(result.Left); n > 0 {
 		note("%d processes still ran when the agent had ended, and Plumb ended them: %s", n, names(result.Left))

@@ -29,7 +29,7 @@ func TestRecordings(t *testing.T) {
 
 // TestSpecsAreComplete fails when an agent is registered incompletely, and names the file to complete.
 func TestSpecsAreComplete(t *testing.T) {
-	installs, realTests := text(t, "../../.ci/agents.sh"), text(t, "real_test.go")
+	installs, realTests := fileText(t, "../../.ci/agents.sh"), fileText(t, "real_test.go")
 	seen := map[string]bool{}
 	for _, s := range All() {
 		folder := folderOf(s.Name)
@@ -81,7 +81,7 @@ func TestSpecsAreComplete(t *testing.T) {
 	}
 }
 
-func text(t *testing.T, path string) string {
+func fileText(t *testing.T, path string) string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.FromSlash(path))
 	if err != nil {

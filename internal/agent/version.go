@@ -14,10 +14,10 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/spec"
-	"github.com/plumb-eval/plumb/internal/agent/transcript"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // versionLimit is the time limit for printing the version.
@@ -96,8 +96,8 @@ func (r *Runner) askVersion(ctx context.Context) (_ string, err error) {
 
 // versionIn finds the version in the output of a program: "codex-cli 0.169.0", "2.1.328 (Claude
 // Code)".
-func versionIn(text string) string {
-	found := regexp.MustCompile(`\b\d+\.\d+(\.\d+)?[-+.0-9A-Za-z]*`).FindString(transcript.Clip(text, 4<<10))
+func versionIn(s string) string {
+	found := regexp.MustCompile(`\b\d+\.\d+(\.\d+)?[-+.0-9A-Za-z]*`).FindString(text.Clip(s, 4<<10))
 	return strings.TrimRight(found, ".-+")
 }
 

@@ -13,9 +13,10 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runlog"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // aaCmd is plumb aa. It has the settings of plumb run.
@@ -53,7 +54,7 @@ With a RUN that has repetitions (the same as for plumb resume), the command read
 
 func (c *aaCmd) run(ctx context.Context, cmd *cobra.Command, ref string) error {
 	path := c.env().Path(ref)
-	file := exists(path) && !exists(filepath.Join(path, runlog.SpecFile)) || filepath.Ext(ref) != "" && !exists(path)
+	file := files.Exists(path) && !files.Exists(filepath.Join(path, runlog.SpecFile)) || filepath.Ext(ref) != "" && !files.Exists(path)
 	if file || isPublished(ref) {
 		return c.measure(ctx, cmd, ref)
 	}
@@ -116,7 +117,7 @@ func (c *aaCmd) show(p *job.Project, path string) error {
 
 func (c *aaCmd) showAA(a *job.AA) error {
 	fmt.Fprintf(c.Stdout, "%s (%s) against itself: how much repetitions differ without a cause\n", c.name(a.Suite),
-		shortHash(a.SuiteHash))
+		text.ShortHash(a.SuiteHash, hashDigits))
 	for i := range a.Runners {
 		if err := c.showRunner(&a.Runners[i]); err != nil {
 			return err
@@ -132,10 +133,10 @@ func (c *aaCmd) showRunner(r *job.AARunner) error {
 		fmt.Fprintf(c.Stdout, "  %-12s %s\n", label, fmt.Sprintf(format, args...))
 	}
 	fmt.Fprintf(c.Stdout, "\n%s\n", c.name(r.Runner))
-	out("measured", "%d/%d repetitions of %s, %d passed", r.Measured, r.Planned, plural(r.Cases, "case"), r.Passed)
+	out("measured", "%d/%d repetitions of %s, %d passed", r.Measured, r.Planned, text.Plural(r.Cases, "case"), r.Passed)
 	if r.StoppedEarly > 0 {
 		out("left out", "%s that stopped at a failure; measure them with --all-repetitions",
-			plural(r.StoppedEarly, "execution"))
+			text.Plural(r.StoppedEarly, "execution"))
 	}
 	if r.RepeatedCases == 0 {
 		out("flip rate", "– no case has two measured repetitions; plumb resume RUN --repeat %d adds some", job.AARepeat)
@@ -143,18 +144,18 @@ func (c *aaCmd) showRunner(r *job.AARunner) error {
 	}
 	out("flip rate", "%s, 95 %% between %s and %s: how often two repetitions of a case differ (mean of %s)",
 		share(r.FlipRate.Value), rounded(r.FlipRate.Low, math.Floor, " %"), rounded(r.FlipRate.High, math.Ceil, " %"),
-		plural(r.RepeatedCases, "case"))
+		text.Plural(r.RepeatedCases, "case"))
 	if r.Steady {
 		out("", "no repetition differed; the figures below assume that one does")
 	}
 	out("noise floor", "±%s: in 95 %% of comparisons, two such runs of %s differ by no more without any cause",
-		points(r.NoiseFloor), plural(int(math.Round(r.Repeats)), "repetition"))
+		points(r.NoiseFloor), text.Plural(int(math.Round(r.Repeats)), "repetition"))
 	if r.TokenNoiseFloor != nil {
 		out("", "±%s for tokens", rounded(r.TokenNoiseFloor, math.Ceil, " %"))
 	}
 	c.showCheck(out, &r.Check)
 	fmt.Fprintln(c.Stdout)
-	w := report.NewColumns(c.Stdout)
+	w := text.NewColumns(c.Stdout)
 	fmt.Fprintln(w, "  REPEATS A SIDE\tPASS RATE FROM\tTOKENS FROM")
 	for _, d := range r.Detectable {
 		fmt.Fprintf(w, "  %d\t%s\t%s\n", d.Repeats, points(d.PassRate), rounded(d.Tokens, math.Ceil, " %"))
@@ -188,7 +189,7 @@ const mostCases = 20
 
 // showFlips lists the cases whose repetitions differ.
 func (c *aaCmd) showFlips(cases []job.CaseFlips) error {
-	w := report.NewColumns(c.Stdout)
+	w := text.NewColumns(c.Stdout)
 	fmt.Fprintln(w, "\n  CASE\tPASSED\tFLIP RATE")
 	differ := 0
 	for _, f := range cases {
@@ -234,7 +235,7 @@ func (c *aaCmd) showSteady(a *job.AA) {
 		if n > mostCases {
 			ids = append(ids[:mostCases], fmt.Sprintf("and %d more", n-mostCases))
 		}
-		fmt.Fprintf(c.Stdout, "\n%s of %s %s on every runner, and tell no runners apart: %s\n", plural(n, "case"),
+		fmt.Fprintf(c.Stdout, "\n%s of %s %s on every runner, and tell no runners apart: %s\n", text.Plural(n, "case"),
 			c.name(a.Suite), kind.words, strings.Join(ids, ", "))
 		fmt.Fprintf(c.Stdout, "  0 of %d %s: at most %s do\n", least, kind.other, rounded(&atMost, math.Ceil, " %"))
 	}

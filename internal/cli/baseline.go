@@ -12,7 +12,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/redact"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // baselineCmd is plumb baseline.
@@ -90,8 +90,8 @@ func (c *baselineCmd) set(ctx context.Context, name string, refs []string) error
 	if c.json {
 		return c.print(b)
 	}
-	fmt.Fprintf(c.Stdout, "Baseline %s has %s of %s on %s, from %s: %s\n", b.Name, plural(b.Samples, "repetition"),
-		plural(b.Cases, "case"), plural(len(b.Runners), "runner"), plural(len(b.Runs), "run"), c.shown(b.Path))
+	fmt.Fprintf(c.Stdout, "Baseline %s has %s of %s on %s, from %s: %s\n", b.Name, text.Plural(b.Samples, "repetition"),
+		text.Plural(b.Cases, "case"), text.Plural(len(b.Runners), "runner"), text.Plural(len(b.Runs), "run"), c.shown(b.Path))
 	fmt.Fprintf(c.Stdout, "Compare a run with it: plumb compare %s last\n", joinFlags(name, p.Flags))
 	return nil
 }
@@ -132,7 +132,7 @@ func (c *baselineCmd) list(ctx context.Context) error {
 			c.shown(p.Baselines()))
 		return nil
 	}
-	w := report.NewColumns(c.Stdout)
+	w := text.NewColumns(c.Stdout)
 	fmt.Fprintln(w, "BASELINE\tSUITE\tRUNNERS\tRUNS\tCASES\tREPETITIONS\tUPDATED")
 	for _, b := range all {
 		if b.Error != "" {

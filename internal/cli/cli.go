@@ -24,7 +24,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/redact"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // The exit codes.
@@ -143,21 +143,21 @@ func (s *shown) Write(p []byte) (int, error) {
 	if s.data {
 		return s.Writer.Write(p)
 	}
-	text := slices.Concat(s.rest, p)
-	end := len(text)
+	words := slices.Concat(s.rest, p)
+	end := len(words)
 	for back := 1; back <= min(utf8.UTFMax-1, end); back++ {
-		if b := text[end-back]; utf8.RuneStart(b) {
-			if !utf8.FullRune(text[end-back:]) {
+		if b := words[end-back]; utf8.RuneStart(b) {
+			if !utf8.FullRune(words[end-back:]) {
 				end -= back
 			}
 			break
 		}
 	}
-	if end > 0 && text[end-1] == '\r' { // a line feed may follow
+	if end > 0 && words[end-1] == '\r' { // a line feed may follow
 		end--
 	}
-	s.rest = slices.Clone(text[end:])
-	if _, err := io.WriteString(s.Writer, report.Clean(string(text[:end]))); err != nil {
+	s.rest = slices.Clone(words[end:])
+	if _, err := io.WriteString(s.Writer, text.Clean(string(words[:end]))); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -168,7 +168,7 @@ func (s *shown) flush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.rest) > 0 {
-		_, _ = io.WriteString(s.Writer, report.Clean(string(s.rest))) // output remembers the error
+		_, _ = io.WriteString(s.Writer, text.Clean(string(s.rest))) // output remembers the error
 		s.rest = nil
 	}
 }

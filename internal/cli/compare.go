@@ -15,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // compareCmd is plumb compare.
@@ -126,7 +127,7 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 func (c *compareCmd) sides(args []string) (base, cand string, err error) {
 	switch {
 	case len(c.prompts) > 0 && len(c.prompts) != 2:
-		return "", "", plumb.WithHint(fmt.Errorf("--prompts has %s, and needs 2", plural(len(c.prompts), "label")),
+		return "", "", plumb.WithHint(fmt.Errorf("--prompts has %s, and needs 2", text.Plural(len(c.prompts), "label")),
 			"plumb compare RUN --prompts A,B")
 	case len(c.prompts) > 0 && c.baseline == "" && len(args) == 1:
 		return args[0], args[0], nil

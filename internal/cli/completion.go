@@ -15,11 +15,11 @@ import (
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // candidates returns what an argument or flag can be, after the arguments before it. Each is a
@@ -93,25 +93,25 @@ func (a *app) complete(cmd *cobra.Command, known candidates, args []string, word
 ) ([]string, cobra.ShellCompDirective) {
 	quiet := *a
 	quiet.Stderr, quiet.Stdout = io.Discard, io.Discard
-	text := func(flag string) string {
+	words := func(flag string) string {
 		if f := cmd.Flag(flag); f != nil {
 			return f.Value.String()
 		}
 		return ""
 	}
-	p, err := quiet.completed(cmd.Context(), text("config"), text("output-dir"))
+	p, err := quiet.completed(cmd.Context(), words("config"), words("output-dir"))
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	a.closers = append(a.closers, p)
-	found := known(&completer{p, cmd.Context(), word, suite.ReadOptions{Tier: text("tier"), Dir: a.Dir}}, args)
+	found := known(&completer{p, cmd.Context(), word, suite.ReadOptions{Tier: words("tier"), Dir: a.Dir}}, args)
 	found = slices.DeleteFunc(found, func(s string) bool {
 		name, _, _ := strings.Cut(s, "\t")
 		return !strings.HasPrefix(s, word) || doc.Unprintable(name) != "" // the shell would insert it
 	})
 	for i, s := range found {
 		if name, about, ok := strings.Cut(s, "\t"); ok {
-			found[i] = name + "\t" + report.Line(about, 80)
+			found[i] = name + "\t" + text.Line(about, 80)
 		}
 	}
 	if len(found) == 0 {

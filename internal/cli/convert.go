@@ -17,9 +17,11 @@ import (
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/convert"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // convertCmd is plumb convert.
@@ -138,7 +140,7 @@ func (c *convertCmd) write(w *converted, r *convert.Result) error {
 		if f.text == nil || r.Suite == nil {
 			continue
 		}
-		if exists(path) && !c.force {
+		if files.Exists(path) && !c.force {
 			return plumb.WithHint(fmt.Errorf("%s exists already", c.shown(path)), "replace it with --force, or write to another directory with -o")
 		}
 		if err := outputs.Converted(path); err != nil {
@@ -169,9 +171,9 @@ func (c *convertCmd) show(w *converted) {
 	for _, f := range w.Files {
 		fmt.Fprintf(c.Stdout, "wrote %s\n", c.clean(f))
 	}
-	fmt.Fprintf(c.Stdout, "%s: %s", w.Format, plural(w.Cases, "case"))
+	fmt.Fprintf(c.Stdout, "%s: %s", w.Format, text.Plural(w.Cases, "case"))
 	if w.LeftOut > 0 {
-		fmt.Fprintf(c.Stdout, ", %s left out", plural(w.LeftOut, "test"))
+		fmt.Fprintf(c.Stdout, ", %s left out", text.Plural(w.LeftOut, "test"))
 	}
 	fmt.Fprintln(c.Stdout)
 	if errs := w.Lost.Errors(); len(errs) > 0 {

@@ -18,10 +18,12 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 const (
@@ -180,7 +182,7 @@ func diagnoseProvider(
 		f.Status, f.Fix = "running at "+address+", without a model", "load a model into the server"
 		return f
 	}
-	f.OK, f.Status = true, fmt.Sprintf("running at %s with %s", address, plural(len(f.Models), "model"))
+	f.OK, f.Status = true, fmt.Sprintf("running at %s with %s", address, text.Plural(len(f.Models), "model"))
 	f.CanRun = "--model " + provider.Name + ":" + f.Models[0]
 	return f
 }
@@ -271,8 +273,8 @@ func (c *doctorCmd) diagnoseProject(p *job.Project, broken error) finding {
 		f.Status, f.Fix = "no config here or above", "plumb init"
 	default:
 		f.Status = fmt.Sprintf("config %s with %s and %s", c.shown(p.Config.Path),
-			plural(len(p.Config.Runners), "runner"),
-			plural(len(p.Config.Suites), "suite"))
+			text.Plural(len(p.Config.Runners), "runner"),
+			text.Plural(len(p.Config.Suites), "suite"))
 		f.Path = p.Config.Path
 	}
 	if err := writable(p.Root); err != nil {
@@ -284,7 +286,7 @@ func (c *doctorCmd) diagnoseProject(p *job.Project, broken error) finding {
 
 // writable returns why runs cannot be stored in dir, or nil. It leaves no file.
 func writable(dir string) error {
-	for !exists(dir) {
+	for !files.Exists(dir) {
 		dir = filepath.Dir(dir)
 	}
 	f, err := os.CreateTemp(dir, ".plumb-doctor-*")

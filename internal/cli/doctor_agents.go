@@ -22,7 +22,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/agentscript"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/proc"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 const (
@@ -255,7 +255,7 @@ func refusedError(refused []plumb.SessionEvent) error {
 	var all []string
 	hint := "run the agent by hand and use the tool, to see what it lacks"
 	for _, e := range refused {
-		all = append(all, fmt.Sprintf("%s: %s", e.Tool, report.Line(e.Output, 200)))
+		all = append(all, fmt.Sprintf("%s: %s", e.Tool, text.Line(e.Output, 200)))
 		if strings.Contains(strings.ToLower(e.Output), "ripgrep") {
 			hint = "install ripgrep, so that rg is on the PATH: apt-get install ripgrep, brew install ripgrep, or " +
 				"winget install BurntSushi.ripgrep.MSVC"
@@ -349,7 +349,7 @@ func (p *proof) session(
 	}
 	if rep.FinalOutput != want {
 		return nil, nil, fmt.Errorf("the model's last message was %q, but the report has %q", want,
-			report.Line(rep.FinalOutput, 100))
+			text.Line(rep.FinalOutput, 100))
 	}
 	for _, e := range rep.Events {
 		if does && e.Type == plumb.SessionToolResult && e.IsError {

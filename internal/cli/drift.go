@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/drift"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // driftCmd is plumb drift.
@@ -26,7 +25,7 @@ type driftCmd struct {
 	projectFlags
 	from     []string
 	model    string
-	since    string
+	since    time.Duration
 	alphaDel float64
 	detector string
 }
@@ -51,6 +50,9 @@ when no panel had enough data. docs/drift.md describes the method and the record
 				return plumb.WithHint(fmt.Errorf("drift: unexpected argument %q", args[0]),
 					"plumb drift --from FILE reads records")
 			}
+			if cmd.Flags().Changed("since") && c.since <= 0 {
+				return errors.New("--since must be greater than 0")
+			}
 			c.from = append(c.from, args...)
 			return c.run(cmd.Context())
 		},
@@ -58,7 +60,7 @@ when no panel had enough data. docs/drift.md describes the method and the record
 	fs := cmd.Flags()
 	fs.StringArrayVar(&c.from, "from", nil, "replay the records of a `file`, - is standard input; repeatable, further files may follow")
 	fs.StringVar(&c.model, "model", "", "only runners with this `model`, as gpt-5 or openai:gpt-5")
-	fs.StringVar(&c.since, "since", "", "report only changes found in this `time`, such as 30d")
+	durationVar(fs, &c.since, "since", 0, "report only changes found in this `time`, such as 30d")
 	numberVar(fs, &c.alphaDel, "alpha-del", "", analyze.DriftDeletionAlpha,
 		"level that a change must reach without any quarter of the submitters, between 0 and 1")
 	fs.StringVar(&c.detector, "detector", "", "`name` of another detector: conformal, for audits")
@@ -87,19 +89,16 @@ func (c *driftCmd) run(ctx context.Context) error {
 		return err
 	}
 	if len(c.from) > 0 {
-		if c.model != "" || c.since != "" {
+		if c.model != "" || c.since != 0 {
 			return plumb.WithHint(errors.New("--model and --since select local runs; --from replays all records"),
 				"remove one of the flags")
 		}
 		return c.replay(ctx, o)
 	}
 	oldest := math.MinInt
-	if c.since != "" {
-		days, err := parseDays(c.since)
-		if err != nil {
-			return err
-		}
-		oldest = drift.DayOf(c.Now()) - days + 1
+	if c.since > 0 {
+		const day = 24 * time.Hour
+		oldest = drift.DayOf(c.Now()) - int((c.since+day-1)/day) + 1
 	}
 	p, err := c.open(ctx, c.projectFlags)
 	if err != nil {
@@ -120,16 +119,6 @@ func (c *driftCmd) run(ctx context.Context) error {
 		streams = append(streams, panel.Stream)
 	}
 	return c.conclude(streams, true)
-}
-
-// parseDays parses a number of days, as 30d.
-func parseDays(text string) (int, error) {
-	number, ok := strings.CutSuffix(text, "d")
-	days, err := strconv.Atoi(number)
-	if !ok || err != nil || days < 1 || days > 36500 {
-		return 0, fmt.Errorf("--since %q is not a number of days such as 30d", text)
-	}
-	return days, nil
 }
 
 // replay reads files of records.
@@ -193,7 +182,7 @@ func (c *driftCmd) printAlarms(s *drift.Stream) error {
 		if err := alarm.Write(&line); err != nil {
 			return err
 		}
-		if _, err := c.rawStdout.Write(report.EscapeJSON(line.Bytes())); err != nil {
+		if _, err := c.rawStdout.Write(text.EscapeJSON(line.Bytes())); err != nil {
 			return err
 		}
 	}
@@ -224,7 +213,7 @@ func stateWords(s *drift.Stream, own bool) string {
 	switch st.State {
 	case analyze.StateLearning:
 		if st.Days >= 14 {
-			return fmt.Sprintf("learning: %s with 8 runs, %d needed", plural(st.Experienced, "submitter"), st.Needed) + on
+			return fmt.Sprintf("learning: %s with 8 runs, %d needed", text.Plural(st.Experienced, "submitter"), st.Needed) + on
 		}
 		return fmt.Sprintf("learning: %d of 14 days", max(0, st.Days)) + on
 	case analyze.StateThin:
@@ -233,7 +222,7 @@ func stateWords(s *drift.Stream, own bool) string {
 		}
 		return "thin: too few submitters or runs to test; at least 3 submitters are needed" + on
 	case analyze.StateGap:
-		return "gap: no data for " + plural(st.Day-st.Latest, "day") + on
+		return "gap: no data for " + text.Plural(st.Day-st.Latest, "day") + on
 	case analyze.StateSuspect:
 		return "suspect: possible change since " + drift.Date(st.Since).Format("2 January") + on
 	case analyze.StateChanged:
@@ -245,7 +234,7 @@ func stateWords(s *drift.Stream, own bool) string {
 	case analyze.StateMixed:
 		return "mixed fleet: days differ more than the runs of one day, as with different hardware" + on
 	default:
-		words := "stable: no change seen for " + plural(st.Days, "day")
+		words := "stable: no change seen for " + text.Plural(st.Days, "day")
 		if drop := st.Detectable(14); drop > 0 {
 			words += fmt.Sprintf("; a drop of the score by %.1f pp would be seen within 14 days", drop)
 		}
@@ -257,7 +246,7 @@ func stateWords(s *drift.Stream, own bool) string {
 func localWords(alarms []analyze.DriftAlarm) string {
 	for i := len(alarms) - 1; i >= 0; i-- {
 		if a := &alarms[i]; len(a.Blamed) > 0 {
-			return fmt.Sprintf("%d of %s differ", len(a.Blamed), plural(a.Submitters, "submitter"))
+			return fmt.Sprintf("%d of %s differ", len(a.Blamed), text.Plural(a.Submitters, "submitter"))
 		}
 	}
 	return "some submitters differ"
@@ -312,7 +301,7 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 		if len(a.Blamed) > 0 {
 			lines = append(lines, localWords([]analyze.DriftAlarm{*a})+": "+strings.Join(a.Blamed, ", "))
 		} else {
-			lines = append(lines, fmt.Sprintf("%d of %s agree", a.Agreeing, plural(a.Submitters, "submitter")))
+			lines = append(lines, fmt.Sprintf("%d of %s agree", a.Agreeing, text.Plural(a.Submitters, "submitter")))
 		}
 	}
 	if e.Back != nil {
@@ -322,8 +311,8 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 	if a.Kind == analyze.DriftConfirmed {
 		lines = append(lines, causeWords(a, own)...)
 		for _, w := range a.Where {
-			lines = append(lines, fmt.Sprintf("prompt %s: before %q, after %q", w.Prompt, report.Line(w.Before, 60),
-				report.Line(w.After, 60)))
+			lines = append(lines, fmt.Sprintf("prompt %s: before %q, after %q", w.Prompt, text.Line(w.Before, 60),
+				text.Line(w.After, 60)))
 		}
 		if s.Possible() {
 			lines = append(lines, "this is not sure enough for one of several panels (false discovery rate 0.1)")
@@ -331,7 +320,7 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 	}
 	names := strings.Join(e.Statistics, ", ")
 	return append(lines, fmt.Sprintf("found on %s by %s, %s against at most 30, %s",
-		drift.Date(a.Day).Format(time.DateOnly), names, plural(a.Window, "day"), analyze.PWords(a.P)))
+		drift.Date(a.Day).Format(time.DateOnly), names, text.Plural(a.Window, "day"), analyze.PWords(a.P)))
 }
 
 // kindWord describes the kind of an alarm.

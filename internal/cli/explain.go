@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
@@ -53,7 +54,7 @@ RUN CASE prints them, too, and plumb view shows them with the session.`,
 	fs.BoolVar(&c.rerun, "rerun", false, "ask again, and replace the stored answers")
 	fs.StringVar(&c.config, "config", "", "config `file` (default: the one nearest to the suite)")
 	c.registerOutputDir(fs)
-	fs.DurationVar(&c.timeout, "timeout", 5*time.Minute, "time limit of one answer")
+	durationVar(fs, &c.timeout, "timeout", 5*time.Minute, "time limit of one answer")
 	return cmd
 }
 
@@ -103,7 +104,7 @@ func (c *explainCmd) find(ctx context.Context, args []string) ([]string, error) 
 	if len(args) > 1 {
 		caseID = args[1]
 	}
-	ofRun := caseID != "" || !exists(dir) && !strings.ContainsAny(args[0], `/\`)
+	ofRun := caseID != "" || !files.Exists(dir) && !strings.ContainsAny(args[0], `/\`)
 	if ofRun {
 		var err error
 		if _, dir, err = c.findRun(ctx, c.projectFlags, args[0]); err != nil {
@@ -159,7 +160,7 @@ func (c *explainCmd) checkCase(dir, caseID string) error {
 
 // explain asks about the session in dir, unless its answers are stored.
 func (c *explainCmd) explain(ctx context.Context, dir string) (_ *job.Explanations, err error) {
-	if exists(filepath.Join(dir, job.ExplanationsFile)) && !c.rerun {
+	if files.Exists(filepath.Join(dir, job.ExplanationsFile)) && !c.rerun {
 		return c.showStored(dir)
 	}
 	if c.opened == nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // gcCmd is plumb gc.
@@ -44,7 +45,7 @@ kept; see plumb runs --prune.`,
 	cmd.Flags().BoolVar(&c.all, "all", false, "also delete kept workspaces of other projects")
 	cmd.Flags().BoolVarP(&c.dryRun, "dry-run", "n", false, "only show what would be done")
 	cmd.Flags().StringVar(&c.root, "workspaces", "", "`directory` of workspaces, if runs used another than the default")
-	cmd.Flags().DurationVar(&c.age, "older-than", 7*24*time.Hour, "`age` above which kept workspaces are deleted")
+	durationVar(cmd.Flags(), &c.age, "older-than", 7*24*time.Hour, "`age` above which kept workspaces are deleted")
 	return cmd
 }
 
@@ -103,7 +104,7 @@ func (c *gcCmd) show(found *job.Garbage) {
 		}
 	}
 	for _, owner := range slices.Sorted(maps.Keys(owners)) {
-		fmt.Fprintf(c.Stdout, "kept the workspaces of %s in %s\n", plural(owners[owner], "run"), c.clean(owner))
+		fmt.Fprintf(c.Stdout, "kept the workspaces of %s in %s\n", text.Plural(owners[owner], "run"), c.clean(owner))
 	}
 	fmt.Fprintln(c.Stdout, "These are of other projects. To delete them, too: plumb gc --all")
 }

@@ -18,9 +18,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // foreign is a text that takes over a terminal which shows it: a color, a title, a new line that
@@ -226,21 +226,21 @@ func TestF30Hostile(t *testing.T) {
 			for _, terminal := range []bool{false, true} {
 				exit, out, errs := runOn(t, dir, terminal, words...)
 				tried++
-				for what, text := range map[string]string{"stdout": out, "stderr": errs} {
+				for what, s := range map[string]string{"stdout": out, "stderr": errs} {
 					if terminal { // Plumb's own colors and movements, none of which is the foreign one
-						if strings.Contains(text, "\x1b[35;5m") || strings.Contains(text, "\x1b]") {
-							t.Errorf("plumb %q on a terminal: exit %d, %s has foreign sequences: %q", words, exit, what, text)
+						if strings.Contains(s, "\x1b[35;5m") || strings.Contains(s, "\x1b]") {
+							t.Errorf("plumb %q on a terminal: exit %d, %s has foreign sequences: %q", words, exit, what, s)
 						}
-						text = styled.ReplaceAllString(text, "")
+						s = styled.ReplaceAllString(s, "")
 					}
-					at := strings.IndexFunc(text, doc.Hidden)
-					if at >= 0 || !utf8.ValidString(text) {
-						t.Errorf("plumb %q: exit %d, %s has %q", words, exit, what, text[max(0, at-80):min(len(text), max(at, 0)+40)])
+					at := strings.IndexFunc(s, text.Hidden)
+					if at >= 0 || !utf8.ValidString(s) {
+						t.Errorf("plumb %q: exit %d, %s has %q", words, exit, what, s[max(0, at-80):min(len(s), max(at, 0)+40)])
 					}
 					own := func(l string) bool { return strings.HasPrefix(l, "FAKE") }
 					data := name == "exec" || slices.Contains(args, "junit")
-					if exit != 2 && !data && name != "convert" && slices.ContainsFunc(strings.Split(text, "\n"), own) {
-						t.Errorf("plumb %q: exit %d, %s has a line of others:\n%s", words, exit, what, text)
+					if exit != 2 && !data && name != "convert" && slices.ContainsFunc(strings.Split(s, "\n"), own) {
+						t.Errorf("plumb %q: exit %d, %s has a line of others:\n%s", words, exit, what, s)
 					}
 				}
 			}

@@ -92,7 +92,7 @@ func (c *initCmd) run(ctx context.Context) error {
 		fmt.Fprintf(c.Stdout, "suites: %s\nrunner: %s\n", c.clean(strings.Join(w.Suites, ", ")), w.Runner)
 	}
 	fmt.Fprintf(c.Stdout, "\nNext: %s\n", c.clean(w.Next))
-	if exists(c.path("go.mod")) && !c.goTest {
+	if files.Exists(c.path("go.mod")) && !c.goTest {
 		fmt.Fprintln(c.Stdout, "As a Go test: plumb init --go")
 	}
 	return nil
@@ -165,7 +165,7 @@ func (c *initCmd) create(ctx context.Context) (*written, error) {
 // oldConfig returns the name of a config in the working directory, or "".
 func (c *initCmd) oldConfig() string {
 	for _, name := range config.Names() {
-		if exists(c.path(name)) {
+		if files.Exists(c.path(name)) {
 			return name
 		}
 	}
@@ -206,7 +206,7 @@ func (c *initCmd) createProject(ctx context.Context, w *written) error {
 		}
 	}
 	if len(w.Suites) == 0 {
-		if exists(c.path(name)) && !c.force {
+		if files.Exists(c.path(name)) && !c.force {
 			return plumb.WithHint(fmt.Errorf("%s exists already and is not a valid suite", name), "plumb validate "+name)
 		} else if err := c.write(name, text); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/job"
 )
 
@@ -25,7 +26,7 @@ func (c *initCmd) writeGoTest(ctx context.Context, w *written) error {
 	if len(cfg.Runners) == 0 || len(cfg.Suites) == 0 {
 		return plumb.WithHint(errors.New("the config has no suites or no runners"), "add them to plumb.yaml")
 	}
-	if exists(c.path(goTestFile)) && !c.force {
+	if files.Exists(c.path(goTestFile)) && !c.force {
 		return plumb.WithHint(fmt.Errorf("%s exists already", goTestFile), "replace it with --force")
 	}
 	config := fmt.Sprintf("Model: %q", cfg.Runners[0].Model)

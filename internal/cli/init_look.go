@@ -14,6 +14,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/convert"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
@@ -132,7 +133,7 @@ func (c *initCmd) agentSuite(missing bool) (text []byte, ok bool) {
 	skills := c.skillsHere()
 	if len(skills) == 0 {
 		for _, name := range []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md"} {
-			ok = ok || !missing && exists(c.path(name))
+			ok = ok || !missing && files.Exists(c.path(name))
 		}
 		return instructionSuite, ok
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/suite"
 )
 
@@ -50,7 +51,7 @@ func (c *initCmd) writeTypes() ([]string, error) {
 		return nil, plumb.WithHint(fmt.Errorf("%s exists already, and Plumb did not write it", typesFile),
 			"replace it with plumb init --types --force")
 	}
-	if err := c.write(typesFile, types); err != nil || exists(c.path(tsconfigFile)) {
+	if err := c.write(typesFile, types); err != nil || files.Exists(c.path(tsconfigFile)) {
 		return []string{typesFile}, err
 	}
 	return []string{typesFile, tsconfigFile}, c.write(tsconfigFile, []byte(tsconfig))

@@ -12,7 +12,9 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/calibrate"
 	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 func judgeCommand(a *app) *cobra.Command {
@@ -135,7 +137,7 @@ func (c *calibrateCmd) show(r *job.Calibrated) error {
 		}{[]calibrationLine{}, failed, r.Requests, r.CostUSD}
 		for i, cal := range r.Calibrations {
 			out.Calibrations = append(out.Calibrations, calibrationLine{
-				Calibration: cal, Warnings: list(cal.Warnings(c.want.MinKappa)), File: r.Files[i],
+				Calibration: cal, Warnings: doc.Array(cal.Warnings(c.want.MinKappa)), File: r.Files[i],
 			})
 		}
 		return c.print(out)
@@ -146,7 +148,7 @@ func (c *calibrateCmd) show(r *job.Calibrated) error {
 		fmt.Fprintf(&b, "stored       %s\n\n", r.Files[i])
 	}
 	c.failures(&b, failed)
-	fmt.Fprintf(&b, "cost         %s, %s\n", dollars(r.CostUSD), plural(r.Requests, "request"))
+	fmt.Fprintf(&b, "cost         %s, %s\n", dollars(r.CostUSD), text.Plural(r.Requests, "request"))
 	_, err := io.WriteString(c.Stdout, b.String())
 	return err
 }
@@ -161,7 +163,7 @@ func (c *calibrateCmd) calibration(b *strings.Builder, cal *calibrate.Calibratio
 	if !strings.HasSuffix(id.Judge, id.Model) {
 		model = " (" + c.line(id.Model, 60) + ")"
 	}
-	row("judge", "%s%s, %s", c.line(id.Judge, 60), model, plural(id.Votes, "vote"))
+	row("judge", "%s%s, %s", c.line(id.Judge, 60), model, text.Plural(id.Votes, "vote"))
 	row("question", "%s", c.line(cal.QuestionText, 100))
 	row("items", "%d: %d with the label pass, %d with fail", cal.Items, cal.Passes, cal.Fails)
 	t := &cal.Table
@@ -174,7 +176,7 @@ func (c *calibrateCmd) calibration(b *strings.Builder, cal *calibrate.Calibratio
 	row("bias", "%s", biasWords(cal.Bias))
 	row("kappa", "%s", decimals(cal.Kappa))
 	if cal.Raters.N > 0 {
-		row("raters", "alpha %s over %s; %s with the judge", decimals(cal.Raters), plural(cal.Raters.N, "item"),
+		row("raters", "alpha %s over %s; %s with the judge", decimals(cal.Raters), text.Plural(cal.Raters.N, "item"),
 			decimals(cal.RatersAndJudge))
 	}
 	if cal.VotesDiffer.N > 0 {
@@ -196,7 +198,7 @@ func (c *calibrateCmd) failures(b *strings.Builder, failed []failedItem) {
 	if len(failed) == 0 {
 		return
 	}
-	fmt.Fprintf(b, "not answered %s, left out of all figures\n", plural(len(failed), "item"))
+	fmt.Fprintf(b, "not answered %s, left out of all figures\n", text.Plural(len(failed), "item"))
 	for i, f := range failed {
 		if i == mostFailed {
 			fmt.Fprintf(b, "  (%d more)\n", len(failed)-i)

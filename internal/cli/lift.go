@@ -7,6 +7,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // showLifts prints what was found with --ablate.
@@ -65,7 +66,7 @@ func (a *app) showLift(l *job.Lift, command string) {
 	}
 	cases("needs it", l.Needs)
 	cases("hurts", l.Hurts)
-	out("no difference seen", plural(l.Same, "case")+"; a case needs at least 3 repetitions to show one")
+	out("no difference seen", text.Plural(l.Same, "case")+"; a case needs at least 3 repetitions to show one")
 	out("more", a.clean(command))
 }
 

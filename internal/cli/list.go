@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // listed is one line of plumb list. Its keys are documented.
@@ -108,14 +109,14 @@ func (c *listCmd) listAll(p *job.Project) error {
 	}
 	if c.json {
 		return c.print(map[string]any{
-			"published": published, "suites": list(p.Config.Suites), "runners": list(runners),
+			"published": published, "suites": doc.Array(p.Config.Suites), "runners": doc.Array(runners),
 		})
 	}
 	fmt.Fprintln(c.Stdout, "Published suites:")
-	w := report.NewColumns(c.Stdout)
+	w := text.NewColumns(c.Stdout)
 	for _, m := range published {
 		for _, t := range m.Tiers {
-			fmt.Fprintf(w, "  %s/%s\t%s\t%s\n", m.Version, t.Name, plural(t.TestCount, "case"), t.Description)
+			fmt.Fprintf(w, "  %s/%s\t%s\t%s\n", m.Version, t.Name, text.Plural(t.TestCount, "case"), t.Description)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -139,7 +140,7 @@ func (c *listCmd) listCases(suite *plumb.Suite, cases []plumb.Case) (map[string]
 	if c.json {
 		return map[string]any{"suite": suite.Name, "hash": suite.Hash, "cases": lines}, nil
 	}
-	w := report.NewColumns(c.Stdout)
+	w := text.NewColumns(c.Stdout)
 	fmt.Fprintln(w, "CASE\tCATEGORY\tDIFFICULTY\tTAGS\tPROMPT")
 	for _, l := range lines {
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", c.name(l.ID), orDash(c.line(l.Category, 40)),

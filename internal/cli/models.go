@@ -13,10 +13,11 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // modelLine is one line of plumb models. Its keys are documented.
@@ -223,10 +224,10 @@ func listLive(
 func (c *modelsCmd) show(p *job.Project, lines []modelLine) error {
 	source := p.Prices.Source()
 	if c.json {
-		return c.print(map[string]any{"models": list(lines), "prices": source})
+		return c.print(map[string]any{"models": doc.Array(lines), "prices": source})
 	}
 	slices.SortStableFunc(lines, func(x, y modelLine) int { return cmp.Compare(x.Provider, y.Provider) })
-	w := report.NewColumns(c.Stdout)
+	w := text.NewColumns(c.Stdout)
 	fmt.Fprintln(w, "MODEL\tALIASES\tINPUT\tOUTPUT\tCACHE READ")
 	for _, l := range lines {
 		in, out, cached := "?", "?", "?"
@@ -239,7 +240,7 @@ func (c *modelsCmd) show(p *job.Project, lines []modelLine) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Stdout, "\n%s. US dollars per million tokens, %s %s of %s.\n", plural(len(lines), "model"),
+	fmt.Fprintf(c.Stdout, "\n%s. US dollars per million tokens, %s %s of %s.\n", text.Plural(len(lines), "model"),
 		source.Name, source.Version, source.Date)
 	if !c.live {
 		fmt.Fprintln(c.Stdout, `You can name any other model as provider:model, such as "ollama:qwen3". `+

@@ -119,9 +119,9 @@ func (c *normalizeCmd) normalize() error {
 		Agent: plumb.AgentInfo{Type: name, Model: session.Model},
 	}
 	session.RawArtifacts.StdoutPath, session.RawArtifacts.StderrPath = t.Stdout, t.Stderr
-	session.Events, session.DetectedSkills = list(session.Events), list(session.DetectedSkills)
-	session.Files.ObservedReads = list(session.Files.ObservedReads)
-	session.Files.ObservedSkillReads = list(session.Files.ObservedSkillReads)
+	session.Events, session.DetectedSkills = doc.Array(session.Events), doc.Array(session.DetectedSkills)
+	session.Files.ObservedReads = doc.Array(session.Files.ObservedReads)
+	session.Files.ObservedSkillReads = doc.Array(session.Files.ObservedSkillReads)
 	doc := struct {
 		Outcome       plumb.Outcome       `json:"outcome"`
 		FailureOrigin plumb.Origin        `json:"failureOrigin,omitempty"`

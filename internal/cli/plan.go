@@ -8,13 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // planCmd is plumb plan. It has the settings of plumb run, except for those about reports.
@@ -97,9 +96,9 @@ func (c *planCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) 
 // showDetection prints what a comparison can find.
 func (c *planCmd) showDetection(pl *job.DetectPlan) error {
 	fmt.Fprintf(c.Stdout, "Plan for %s (%s): a comparison that finds a difference of %s\n", c.name(pl.Suite),
-		shortHash(pl.SuiteHash), pl.Detect)
+		text.ShortHash(pl.SuiteHash, hashDigits), pl.Detect)
 	fmt.Fprintf(c.Stdout, "  %s, with the same number of repetitions on both sides; found in %.0f %% of comparisons "+
-		"with a two-sided test at level %g\n", plural(pl.Cases, "case"), 100*pl.Power, pl.Alpha)
+		"with a two-sided test at level %g\n", text.Plural(pl.Cases, "case"), 100*pl.Power, pl.Alpha)
 	if pl.Copies != "" {
 		fmt.Fprintf(c.Stdout, "  %s\n", c.clean(pl.Copies))
 	}
@@ -108,7 +107,7 @@ func (c *planCmd) showDetection(pl *job.DetectPlan) error {
 		r := &pl.Runners[i]
 		known = known && r.UsageKnown
 		fmt.Fprintf(c.Stdout, "\n  %s: %s\n", c.name(r.Runner), variationWords(r.Variations))
-		w := report.NewColumns(c.Stdout)
+		w := text.NewColumns(c.Stdout)
 		fmt.Fprint(w, "  REPEATS\tSESSIONS\tTOKENS\tCOST\tTIME")
 		for range r.Variations {
 			fmt.Fprint(w, "\tDETECTABLE\tCASES NEEDED")
@@ -116,8 +115,8 @@ func (c *planCmd) showDetection(pl *job.DetectPlan) error {
 		fmt.Fprintln(w)
 		for k := range r.Rows {
 			row := &r.Rows[k]
-			fmt.Fprintf(w, "  %d\t%d\t%d\t%s\t%v", row.Repeats, row.Sessions, row.Tokens, dollars(row.CostUSD),
-				row.Duration().Round(time.Second))
+			fmt.Fprintf(w, "  %d\t%d\t%d\t%s\t%s", row.Repeats, row.Sessions, row.Tokens, dollars(row.CostUSD),
+				text.Duration(row.Duration()))
 			for v := range r.Variations {
 				fmt.Fprintf(w, "\t%s\t%d", detectable(pl.Detect.Metric, row.Detectable[v]), row.CasesNeeded[v])
 			}
@@ -131,7 +130,7 @@ func (c *planCmd) showDetection(pl *job.DetectPlan) error {
 		}
 		if a := r.Allocation; a != nil {
 			fmt.Fprintf(c.Stdout, "  %s a side detect %s in place of %s if cases that vary more get more (repeat in the "+
-				"case): %s.\n", plural(a.Sessions, "session"), detectable(pl.Detect.Metric, &a.Detectable),
+				"case): %s.\n", text.Plural(a.Sessions, "session"), detectable(pl.Detect.Metric, &a.Detectable),
 				detectable(pl.Detect.Metric, &a.Even), c.clean(allocationWords(a, pl.Cases)))
 		}
 	}
@@ -176,18 +175,18 @@ func variationWords(all []job.Variation) string {
 			"columns) and of %g (most cases nearly always pass or fail). plumb aa SUITE measures it",
 			all[0].Variance, all[1].Variance)
 	case v.Steady:
-		return fmt.Sprintf("no repetition differed (%s, %s); the plan assumes that one does", plural(v.Cases, "case"),
-			plural(v.Runs, "run"))
+		return fmt.Sprintf("no repetition differed (%s, %s); the plan assumes that one does", text.Plural(v.Cases, "case"),
+			text.Plural(v.Runs, "run"))
 	default:
-		return fmt.Sprintf("variance of a repetition within a case %.3g (%s, %s)", v.Variance, plural(v.Cases, "case"),
-			plural(v.Runs, "run"))
+		return fmt.Sprintf("variance of a repetition within a case %.3g (%s, %s)", v.Variance, text.Plural(v.Cases, "case"),
+			text.Plural(v.Runs, "run"))
 	}
 }
 
 // neededWords says how many repetitions show the difference.
 func neededWords(v job.Variation, cases int) string {
 	const most = 100
-	words := fmt.Sprintf("%s of each of these %s", plural(v.RepeatsNeeded, "repetition"), plural(cases, "case"))
+	words := fmt.Sprintf("%s of each of these %s", text.Plural(v.RepeatsNeeded, "repetition"), text.Plural(cases, "case"))
 	if v.RepeatsNeeded > most {
 		words = fmt.Sprintf("more than %d repetitions: the suite has too few cases", most)
 	}
@@ -218,32 +217,32 @@ func (a *app) showPlans(jobs []*job.Job) error {
 		if i > 0 {
 			fmt.Fprintln(a.Stdout)
 		}
-		fmt.Fprintf(a.Stdout, "Plan for %s (%s)\n", pl.Suite, shortHash(pl.SuiteHash))
-		sessions := plural(pl.Sessions, "session")
+		fmt.Fprintf(a.Stdout, "Plan for %s (%s)\n", pl.Suite, text.ShortHash(pl.SuiteHash, hashDigits))
+		sessions := text.Plural(pl.Sessions, "session")
 		if pl.AtMost {
 			sessions = "at most " + sessions
 		}
 		runners := slices.DeleteFunc(slices.Clone(pl.Runners), func(r job.PlanRunner) bool { return r.Baseline })
-		fmt.Fprintf(a.Stdout, "  %d of %s on %s: %s, %s, %d at a time\n", pl.Cases, plural(pl.SuiteCases, "case"),
-			plural(len(runners), "runner"), sessions, pl.Schedule, pl.Parallel)
+		fmt.Fprintf(a.Stdout, "  %d of %s on %s: %s, %s, %d at a time\n", pl.Cases, text.Plural(pl.SuiteCases, "case"),
+			text.Plural(len(runners), "runner"), sessions, pl.Schedule, pl.Parallel)
 		if pl.Reused > 0 {
-			fmt.Fprintf(a.Stdout, "  %s taken over from the run of --baseline-from\n", plural(pl.Reused, "repetition"))
+			fmt.Fprintf(a.Stdout, "  %s taken over from the run of --baseline-from\n", text.Plural(pl.Reused, "repetition"))
 		}
 		if len(pl.Prompts) > 0 {
 			var words []string
 			for _, x := range pl.Prompts {
-				words = append(words, fmt.Sprintf("%s %s %s", a.name(x.Prompt), times(a.Getenv), plural(x.Cases, "case")))
+				words = append(words, fmt.Sprintf("%s %s %s", a.name(x.Prompt), times(a.Getenv), text.Plural(x.Cases, "case")))
 			}
 			fmt.Fprintf(a.Stdout, "  prompts: %s\n", strings.Join(words, ", "))
 		}
 		if pl.JudgeRequests > 0 {
-			fmt.Fprintf(a.Stdout, "  %s from the judge: %s\n", plural(pl.JudgeRequests, "answer"), a.name(pl.Judge))
+			fmt.Fprintf(a.Stdout, "  %s from the judge: %s\n", text.Plural(pl.JudgeRequests, "answer"), a.name(pl.Judge))
 		}
 		if pl.Embedder != "" {
 			fmt.Fprintf(a.Stdout, "  embedder: %s\n", a.name(pl.Embedder))
 		}
 		fmt.Fprintln(a.Stdout)
-		w := report.NewColumns(a.Stdout)
+		w := text.NewColumns(a.Stdout)
 		fmt.Fprintln(w, "  RUNNER\tSESSIONS\tTOKENS IN\tTOKENS OUT\tCOST\tLATENCY")
 		for _, r := range pl.Runners {
 			name := a.name(r.Runner)
@@ -264,9 +263,9 @@ func (a *app) showPlans(jobs []*job.Job) error {
 		if err := w.Flush(); err != nil {
 			return err
 		}
-		fmt.Fprintf(a.Stdout, "\n  about %s and %v in total, including the judge; prices of %s. Nothing was spent.\n",
+		fmt.Fprintf(a.Stdout, "\n  about %s and %s in total, including the judge; prices of %s. Nothing was spent.\n",
 			dollars(pl.CostUSD),
-			(time.Duration(pl.DurationMs) * time.Millisecond).Round(time.Second), pl.PricesDate)
+			text.Millis(pl.DurationMs), pl.PricesDate)
 		if slices.ContainsFunc(pl.Runners, func(r job.PlanRunner) bool { return r.TokensUnknown }) {
 			fmt.Fprintln(a.Stdout, "  The use of an agent is unknown until its first run; here it counts as zero.")
 		}

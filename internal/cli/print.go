@@ -11,7 +11,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // secrets returns the redactor of this command: that of its job or its project, and before one is
@@ -27,7 +27,7 @@ func (a *app) secrets() *redact.Redactor {
 func (a *app) know(r *redact.Redactor) { a.known.Store(r) }
 
 // clean makes foreign text fit to be printed: it removes terminal control codes and secrets.
-func (a *app) clean(s string) string { return a.secrets().String(report.Clean(s)) }
+func (a *app) clean(s string) string { return a.secrets().String(text.Clean(s)) }
 
 // data returns standard output for what can be data, such as the output of a script: unless it is a
 // terminal, only secrets are removed from it. It is for commands that print nothing else.
@@ -43,10 +43,10 @@ func (a *app) data() io.Writer {
 func (a *app) name(s string) string { return strings.Join(strings.Fields(a.clean(s)), " ") }
 
 // line is clean on one line of at most width cells. It never cuts a secret in two.
-func (a *app) line(s string, width int) string { return report.Line(a.clean(s), width) }
+func (a *app) line(s string, width int) string { return text.Line(a.clean(s), width) }
 
 // indent is clean with all lines but the first indented by n spaces.
-func (a *app) indent(s string, n int) string { return report.Indent(a.clean(s), n) }
+func (a *app) indent(s string, n int) string { return text.Indent(a.clean(s), n) }
 
 // complain prints an error and what the user can do about it.
 func (a *app) complain(err error) {
@@ -64,7 +64,7 @@ func (a *app) complain(err error) {
 func (a *app) problems(found doc.Problems) {
 	var b bytes.Buffer
 	fmt.Fprintln(&b, a.clean(doc.Problems(a.env().ShownIn(found)).Error()))
-	fmt.Fprintf(&b, "plumb: %s; nothing was run\n", plural(len(found.Errors()), "problem"))
+	fmt.Fprintf(&b, "plumb: %s; nothing was run\n", text.Plural(len(found.Errors()), "problem"))
 	_, _ = a.Stderr.Write(b.Bytes()) // an error of standard error has no place to go
 }
 
@@ -81,8 +81,8 @@ func (a *app) listProblems(problems []doc.Problem) {
 }
 
 // columns returns columns that fit the terminal, and its width; 0 without a terminal.
-func (a *app) columns() (*report.Columns, int) {
-	w := report.NewColumns(a.Stdout)
+func (a *app) columns() (*text.Columns, int) {
+	w := text.NewColumns(a.Stdout)
 	if a.Size != nil {
 		if width, _, ok := a.Size(); ok {
 			w.Width = max(20, width-1)
@@ -101,24 +101,8 @@ func (a *app) print(v any) error {
 	if err := enc.Encode(v); err != nil {
 		return err
 	}
-	_, err := a.rawStdout.Write(report.EscapeJSON(redact.MaskKeys(doc.Bytes())))
+	_, err := a.rawStdout.Write(text.EscapeJSON(redact.MaskKeys(doc.Bytes())))
 	return err
-}
-
-// plural returns a number with its noun.
-func plural(n int, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
-}
-
-// list returns s, but never nil, so that it is [] in JSON.
-func list[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }
 
 func orDash(s string) string {
@@ -132,11 +116,8 @@ func dollars(usd *float64) string {
 	if usd == nil {
 		return "unknown"
 	}
-	return report.Money(*usd)
+	return text.Money(*usd)
 }
 
-// shortHash shortens a hash so that it still identifies the suite for a reader.
-func shortHash(hash string) string {
-	const keep = len("sha256:") + 12
-	return hash[:min(len(hash), keep)]
-}
+// hashDigits is how many digits of a hash identify a suite for a reader.
+const hashDigits = 12

@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"os"
 	"runtime"
 	"strings"
 
@@ -93,8 +92,3 @@ func (a *app) path(name string) string { return a.env().Path(name) }
 
 // shown returns a path as the user would write it.
 func (a *app) shown(path string) string { return a.env().Shown(path) }
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}

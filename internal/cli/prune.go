@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // pruning are the flags of plumb runs --prune.
@@ -23,7 +23,7 @@ type pruning struct {
 func (p *pruning) register(fs *pflag.FlagSet) {
 	const month, latest = 30 * 24 * time.Hour, 20
 	fs.BoolVar(&p.on, "prune", false, "list the runs that can be deleted; with --yes, delete them")
-	fs.DurationVar(&p.age, "older-than", month, "with --prune: `age` of the last write above which a run is deleted")
+	durationVar(fs, &p.age, "older-than", month, "with --prune: `age` of the last write above which a run is deleted")
 	numberVar(fs, &p.keep, "keep", "", latest, "with --prune: keep the latest `n` runs, however old they are")
 	fs.BoolVar(&p.yes, "yes", false, "with --prune: delete the listed runs")
 	p.flags = fs
@@ -67,9 +67,9 @@ func (c *runsCmd) pruneRuns(p *job.Project) error {
 	for _, r := range old.Runs {
 		bytes += r.Bytes
 		fmt.Fprintf(c.Stdout, "%s %s  %s, %s, last written %s\n", deleted, r.ID, orDash(c.line(r.Suite, 40)),
-			doc.Size(r.Bytes), r.LastWrite.Format(time.DateTime))
+			text.Size(r.Bytes), r.LastWrite.Format(time.DateTime))
 	}
-	fmt.Fprintf(c.Stdout, "%s %s, %s; kept %d\n", deleted, plural(len(old.Runs), "run"), doc.Size(bytes), old.Kept)
+	fmt.Fprintf(c.Stdout, "%s %s, %s; kept %d\n", deleted, text.Plural(len(old.Runs), "run"), text.Size(bytes), old.Kept)
 	if old.DryRun {
 		fmt.Fprintln(c.Stdout, "To delete them, repeat the command with --yes.")
 	}

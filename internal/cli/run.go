@@ -17,6 +17,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/suite"
@@ -128,7 +129,7 @@ func (c *runCmd) withAbsent(err error, suites []string) error {
 		return err
 	}
 	for _, ref := range suites {
-		if exists(c.env().Path(ref)) {
+		if files.Exists(c.env().Path(ref)) {
 			continue
 		}
 		if _, readErr := suite.Read(ref, suite.ReadOptions{Dir: c.Dir}); readErr != nil {
@@ -143,7 +144,7 @@ func (c *runCmd) withAbsent(err error, suites []string) error {
 // suiteRef returns a suite of the config in the form that [job.Project.Read] expects: a path from
 // the folder of the config, or a published suite.
 func suiteRef(p *job.Project, ref string) string {
-	if path := p.Config.Resolve(ref); exists(path) {
+	if path := p.Config.Resolve(ref); files.Exists(path) {
 		return path
 	}
 	return ref

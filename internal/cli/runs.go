@@ -13,9 +13,11 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runlog"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // runLine is one line of plumb runs. Its keys are documented.
@@ -55,8 +57,8 @@ With --prune, list the runs that nothing was written to for --older-than, except
 delete them. A running run is never deleted, and neither is one that a baseline, the config or a kept run names.
 plumb gc then deletes the workspaces that agents left in the deleted runs.`,
 		Example: `  plumb runs
-  plumb runs --prune --older-than 720h --keep 50
-  plumb runs --prune --older-than 720h --keep 50 --yes`,
+  plumb runs --prune --older-than 30d --keep 50
+  plumb runs --prune --older-than 30d --keep 50 --yes`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.run(cmd.Context()) },
 	}
@@ -140,7 +142,7 @@ func describeRun(path string) runLine {
 		return l
 	}
 	l.StartedAt, l.Suite = s.CreatedAt, s.Suite
-	if !exists(filepath.Join(path, runlog.EventsFile)) {
+	if !files.Exists(filepath.Join(path, runlog.EventsFile)) {
 		l.State = "not begun"
 		return l
 	}
@@ -278,7 +280,7 @@ func (c *showCmd) run(ctx context.Context, args []string) error {
 func (c *showCmd) showRun(p *job.Project, state *plumb.Run, path string) error {
 	info := state.Info
 	fmt.Fprintf(c.Stdout, "Run    %s\nSuite  %s %s\nWhen   %s\nFiles  %s\n\n", info.ID, c.name(info.SuiteName),
-		c.name(shortHash(info.SuiteHash)), state.StartedAt.Format(time.RFC3339), c.shown(path))
+		c.name(text.ShortHash(info.SuiteHash, hashDigits)), state.StartedAt.Format(time.RFC3339), c.shown(path))
 	if err := c.showExecutions(state); err != nil {
 		return err
 	}
@@ -470,7 +472,7 @@ func (c *showCmd) showSession(ev plumb.Event) {
 			count(r.Usage.InputTokens), count(r.Usage.OutputTokens), count(r.Usage.ReasoningTokens),
 			count(r.Usage.CacheTokens)))
 		out("time", fmt.Sprintf("%d ms latency, %d ms in total, %s", r.LatencyMs, r.DurationMs,
-			plural(r.Requests, "request")))
+			text.Plural(r.Requests, "request")))
 		out("cost", dollars(r.CostUSD))
 		for _, refused := range r.Refused {
 			out("refused", refused)

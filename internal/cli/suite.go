@@ -14,7 +14,9 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 func suiteCommand(a *app) *cobra.Command {
@@ -85,7 +87,7 @@ func (c *suiteHashCmd) hash(stdin io.Reader, file string) (string, error) {
 	switch {
 	case file == "-":
 		data, err = io.ReadAll(io.LimitReader(stdin, doc.SuiteBytes))
-	case ext == ".jsonl" || ext == ".json" || ext == "" && exists(c.path(file)):
+	case ext == ".jsonl" || ext == ".json" || ext == "" && files.Exists(c.path(file)):
 		data, err = doc.ReadStream(c.path(file), doc.SuiteBytes)
 	default: // the hash of the other formats covers the cases, not the text
 		bundle, err := suite.Read(file, suite.ReadOptions{Dir: c.Dir})
@@ -147,8 +149,8 @@ func (c *suiteLintCmd) run(ctx context.Context, refs []string) error {
 			}
 		}
 		if bad += faults; !c.json {
-			fmt.Fprintf(c.Stdout, "%s: %s, %s, %s\n", linted.Name, plural(len(linted.Cases), "case"),
-				plural(faults, "fault"), plural(len(found)-faults, "note"))
+			fmt.Fprintf(c.Stdout, "%s: %s, %s, %s\n", linted.Name, text.Plural(len(linted.Cases), "case"),
+				text.Plural(faults, "fault"), text.Plural(len(found)-faults, "note"))
 		}
 	}
 	if c.json {
@@ -206,7 +208,7 @@ func (c *suiteVerifyCmd) run(dir string) error {
 	found = c.env().ShownIn(found)
 	faults := len(doc.Problems(found).Errors())
 	if c.json {
-		if err := c.print(list(found)); err != nil {
+		if err := c.print(doc.Array(found)); err != nil {
 			return err
 		}
 	} else {
@@ -257,7 +259,7 @@ func (c *suiteLockCmd) run(dir string) error {
 		return c.print(map[string]any{"changed": changed, "manifest": m})
 	}
 	for _, t := range m.Tiers {
-		fmt.Fprintf(c.Stdout, "%s  %s (%s)\n", t.Hash, t.File, plural(t.TestCount, "case"))
+		fmt.Fprintf(c.Stdout, "%s  %s (%s)\n", t.Hash, t.File, text.Plural(t.TestCount, "case"))
 	}
 	if !changed {
 		fmt.Fprintln(c.Stdout, "nothing to do: the version was already locked")

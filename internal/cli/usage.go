@@ -166,7 +166,7 @@ func invalidValue(err *pflag.InvalidValueError) error {
 	case "float64":
 		expected = "a number"
 	case "duration":
-		expected = "a duration such as 90s, 10m or 1h30m"
+		expected = "a duration such as 90s, 10m, 1h30m or 30d"
 	case "bool":
 		expected = "true or false"
 	default:

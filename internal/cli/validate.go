@@ -12,6 +12,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // validateCmd is plumb validate.
@@ -88,24 +89,24 @@ func (c *validateCmd) validate(ctx context.Context, p *job.Project, broken doc.P
 		})...)
 		faults := len(doc.Problems(problems).Errors())
 		invalid += faults
-		all = append(all, validated{summary, list(problems)})
+		all = append(all, validated{summary, doc.Array(problems)})
 		if c.json {
 			continue
 		}
 		c.listProblems(problems)
 		if faults == 0 {
-			fmt.Fprintf(c.Stdout, "%s: %s, %s\n", bundle.Name, plural(summary.Cases, "case"), summary.Hash)
+			fmt.Fprintf(c.Stdout, "%s: %s, %s\n", bundle.Name, text.Plural(summary.Cases, "case"), summary.Hash)
 		} else {
-			fmt.Fprintf(c.Stdout, "%s: invalid, %s\n", bundle.Name, plural(faults, "problem"))
+			fmt.Fprintf(c.Stdout, "%s: invalid, %s\n", bundle.Name, text.Plural(faults, "problem"))
 		}
 	}
 	if c.json {
-		result := map[string]any{"config": p.Config.Path, "configProblems": list(broken), "suites": all}
+		result := map[string]any{"config": p.Config.Path, "configProblems": doc.Array(broken), "suites": all}
 		if err := c.print(result); err != nil {
 			return err
 		}
 	} else if p.Config.Path != "" {
-		fmt.Fprintf(c.Stdout, "%s: valid, %s\n", c.shown(p.Config.Path), plural(len(p.Config.Runners), "runner"))
+		fmt.Fprintf(c.Stdout, "%s: valid, %s\n", c.shown(p.Config.Path), text.Plural(len(p.Config.Runners), "runner"))
 	}
 	if invalid > 0 {
 		return exit(exitUsage)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // versionCmd is plumb version.
@@ -37,7 +38,7 @@ func (c *versionCmd) run() error {
 	fmt.Fprintf(c.Stdout, "plumb %s (%s, %s/%s)\n", job.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for _, m := range suites {
 		for _, t := range m.Tiers {
-			fmt.Fprintf(c.Stdout, "suite %s/%s  %s  %s\n", m.Version, t.Name, plural(t.TestCount, "case"), t.Hash)
+			fmt.Fprintf(c.Stdout, "suite %s/%s  %s  %s\n", m.Version, t.Name, text.Plural(t.TestCount, "case"), t.Hash)
 		}
 	}
 	return nil

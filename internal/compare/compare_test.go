@@ -192,7 +192,7 @@ func TestDifferences(t *testing.T) {
 		},
 		"time limit": {
 			func(x *recorded) { x.info.Setup.TimeoutMs = 1000 },
-			"limits: time limit 1m0s → 1s\n",
+			"limits: time limit 1m → 1s\n",
 		},
 		"scoring": {
 			func(x *recorded) { x.info.Setup.Scoring++ },

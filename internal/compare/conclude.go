@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Options are the choices of the user about a comparison. Use [DefaultOptions] for the defaults.
@@ -77,8 +78,8 @@ func Analyze(m *Matching, o Options) *Comparison {
 	m = &sorted
 	a := &analysis{m: m, o: o, out: &Comparison{
 		Schema: Schema, Baseline: subject(m.Base), Candidate: subject(m.Cand), Alpha: o.Alpha, MinCoverage: o.MinCoverage,
-		Margin: o.margin(PassRate), Varied: list(m.Varied), VariedKinds: list(m.VariedKinds), Unknown: list(m.Unknown),
-		VariedAny: slices.Contains(m.VariedKinds, VaryAny), Warnings: list(slices.Clone(m.Warnings)),
+		Margin: o.margin(PassRate), Varied: doc.Array(m.Varied), VariedKinds: doc.Array(m.VariedKinds), Unknown: doc.Array(m.Unknown),
+		VariedAny: slices.Contains(m.VariedKinds, VaryAny), Warnings: doc.Array(slices.Clone(m.Warnings)),
 		UnprovenPass: o.UnprovenPass,
 	}}
 	for i := range m.Runners {
@@ -102,14 +103,6 @@ func Analyze(m *Matching, o Options) *Comparison {
 	}
 	a.out.ExitCode = a.out.exitCode()
 	return a.out
-}
-
-// list returns s, but never nil, so that it is [] in JSON.
-func list[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }
 
 func subject(s *Side) Subject {
@@ -308,7 +301,7 @@ func (a *analysis) runners() {
 		a.out.Runners = append(a.out.Runners, r)
 	}
 	a.out.Sensitivity = a.sensitivity(worst, best)
-	a.out.Runners = list(a.out.Runners)
+	a.out.Runners = doc.Array(a.out.Runners)
 }
 
 // passFigures returns the figures of the pass rate of all runners, with their conclusions without

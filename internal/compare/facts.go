@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // unknown is the value of a property that an input did not record.
@@ -126,7 +127,7 @@ func milliseconds(n int64) string {
 	if n <= 0 {
 		return none
 	}
-	return (time.Duration(n) * time.Millisecond).String()
+	return text.Exact(time.Duration(n) * time.Millisecond)
 }
 
 // runnerFacts returns the properties of the runner at index i of a run.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // farApart is the time between two runs from which on a change at the provider cannot be told from
@@ -339,7 +340,7 @@ func (m *matcher) warn() {
 	if apart := max(cand.Started.Sub(base.Ended), base.Started.Sub(cand.Ended)); apart > farApart &&
 		!base.Ended.IsZero() && !cand.Ended.IsZero() && !base.Started.IsZero() && !cand.Started.IsZero() {
 		warn("the two sides lie %s apart: a change at the provider cannot be told from yours; two runners in one run "+
-			"are measured at the same time", days(apart))
+			"are measured at the same time", text.Duration(apart))
 	}
 	if base.ID != "" && base.ID == cand.ID && base.prompt == cand.prompt && base.Kind == SourceRun && cand.Kind == SourceRun &&
 		slices.ContainsFunc(m.Runners, func(p RunnerPair) bool { return p.Base == p.Cand }) {
@@ -362,13 +363,6 @@ func (m *matcher) warn() {
 		warn("%d cases have another prompt or other checks on each side and are not compared; "+
 			"--vary prompt or checks pairs them by id", m.changed)
 	}
-}
-
-func days(d time.Duration) string {
-	if n := int(d.Hours() / 24); n > 1 {
-		return fmt.Sprintf("%d days", n)
-	}
-	return fmt.Sprintf("%d hours", int(d.Hours()))
 }
 
 // makePairs makes the pairs of each pair of runners.

@@ -161,7 +161,7 @@ func TestWarnings(t *testing.T) {
 	got := strings.Join(m.Warnings, "\n")
 	for _, want := range []string{
 		"the reported model changed although the requested model is the same: gpt-5-2026-01-01 → gpt-5-2026-02-02",
-		"the two sides lie 2 days apart",
+		"the two sides lie 2d 1h apart",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
@@ -38,7 +39,7 @@ func (o *OpenOptions) path(name string) string {
 // can be compared.
 func Open(ref string, o OpenOptions) (*Side, error) {
 	name, runner := ref, ""
-	if at := strings.LastIndexByte(ref, '#'); at >= 0 && !exists(o.path(ref)) {
+	if at := strings.LastIndexByte(ref, '#'); at >= 0 && !files.Exists(o.path(ref)) {
 		if name, runner = ref[:at], ref[at+1:]; name == "" || runner == "" {
 			return nil, plumb.WithHint(fmt.Errorf("%q names no run and runner", ref),
 				"write RUN#RUNNER, such as last#gpt-5, and check that a variable is set")
@@ -57,20 +58,20 @@ func Open(ref string, o OpenOptions) (*Side, error) {
 
 func open(name string, o *OpenOptions) (*Side, error) {
 	path := o.path(name)
-	if exists(filepath.Join(path, runlog.SpecFile)) && name != "" {
+	if files.Exists(filepath.Join(path, runlog.SpecFile)) && name != "" {
 		return openRun(path, o)
 	}
-	if validName(name) == nil && exists(BaselinePath(o.Baselines, name)) {
+	if validName(name) == nil && files.Exists(BaselinePath(o.Baselines, name)) {
 		return openBaseline(o.Baselines, name)
 	}
 	if info, err := os.Stat(path); err == nil && name != "" {
 		if !info.IsDir() {
 			return openFile(path)
 		}
-		if exists(filepath.Join(path, runlog.EventsFile)) {
+		if files.Exists(filepath.Join(path, runlog.EventsFile)) {
 			return openRun(path, o)
 		}
-		if file := filepath.Join(path, runlog.ResultsFile); exists(file) { // a run of skillgym
+		if file := filepath.Join(path, runlog.ResultsFile); files.Exists(file) { // a run of skillgym
 			return openFile(file)
 		}
 		return nil, plumb.WithHint(fmt.Errorf("%s is not a run directory", name),
@@ -115,11 +116,6 @@ func notFound(name string, err error, o *OpenOptions) error {
 		return plumb.WithHint(fmt.Errorf("there is no baseline, run or file %q", name), "did you mean "+near+"?")
 	}
 	return plumb.WithHint(err, "the baselines are "+strings.Join(names, ", ")+"; "+plumb.Hint(err))
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // openRun reads the run directory at path.

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Kinds returns the words of --vary, in the order of the manual, without "any".
@@ -184,7 +185,7 @@ func (c *contrast) runner(base, cand *Runner, file bool) {
 		}
 		c.differences = append(c.differences, Difference{
 			Kind: kind, Name: "configuration", Runner: label,
-			Base: shortHash(base.Config), Cand: shortHash(cand.Config),
+			Base: short(base.Config), Cand: short(cand.Config),
 		})
 	}
 	if c.differ(label, VaryAgent, "agent", "kind") { // the versions of two agents are not comparable
@@ -207,10 +208,7 @@ func (c *contrast) drop(runner string, kind Kind) {
 	c.differences, c.unknown = slices.DeleteFunc(c.differences, of), slices.DeleteFunc(c.unknown, of)
 }
 
-func shortHash(hash string) string {
-	hash = strings.TrimPrefix(hash, "sha256:")
-	return hash[:min(len(hash), 12)]
-}
+func short(hash string) string { return text.ShortHash(strings.TrimPrefix(hash, "sha256:"), 12) }
 
 // carriesLess reports whether a side comes from a file that has only a part of the facts.
 func (s *Side) carriesLess() bool { return s.Kind != SourceRun && s.Kind != SourceBaseline }

@@ -18,6 +18,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/snapshot"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Config is the content of a config file. The zero value of a field means that the file does not
@@ -205,7 +206,7 @@ func parse(file string, data []byte) (v value, problems doc.Problems, ok bool) {
 }
 
 func tooLarge(size int) string {
-	return fmt.Sprintf("the config has %s, more than the limit of %s", doc.Size(int64(size)), doc.Size(doc.ConfigBytes))
+	return fmt.Sprintf("the config has %s, more than the limit of %s", text.Size(int64(size)), text.Size(doc.ConfigBytes))
 }
 
 // fromValue reads the config of the file at path. With code, the values come from code and have no

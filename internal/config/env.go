@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // dotEnvName is the file of environment variables beside a project's config.
@@ -69,8 +70,8 @@ func checkDotEnv(file string, data []byte) *doc.Problem {
 	sizes, total := map[string]int{}, 0 // at least those of the expanded values
 	var statement []byte
 	for line, first := 1, 1; len(data) > 0; line++ {
-		text, rest, _ := bytes.Cut(data, []byte("\n"))
-		data, statement = rest, append(append(statement, text...), '\n')
+		s, rest, _ := bytes.Cut(data, []byte("\n"))
+		data, statement = rest, append(append(statement, s...), '\n')
 		vars, err := godotenv.UnmarshalBytes(bytes.ReplaceAll(statement, []byte("$"), []byte("\x01")))
 		if err != nil && strings.HasPrefix(err.Error(), "unterminated quoted value") && len(data) > 0 {
 			continue // the value has more lines
@@ -89,7 +90,7 @@ func checkDotEnv(file string, data []byte) *doc.Problem {
 				sizes[name] = size
 			}
 			if total += size; total > doc.EnvExpanded {
-				p.Message = "the values of the file are larger than " + doc.Size(doc.EnvExpanded) + " from this line on"
+				p.Message = "the values of the file are larger than " + text.Size(doc.EnvExpanded) + " from this line on"
 				p.Hint = "the value of a variable includes those of the variables that it names"
 				return p
 			}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // reader reads values and collects their problems. It returns the zero value for an invalid value.
@@ -276,7 +277,7 @@ func (r *reader) duration(v value, path string) int64 {
 		}
 		return ms
 	}
-	d, err := time.ParseDuration(v.Text())
+	d, err := text.ParseDuration(v.Text())
 	switch {
 	case err != nil:
 		r.add(v.Place, fmt.Sprintf("%s is not a duration: %q", path, v.Text()),

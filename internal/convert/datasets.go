@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // records returns the objects of a file of JSON lines, or of a JSON file with a list.
@@ -199,7 +200,7 @@ func skillEvals(w *work, data []byte) error {
 		return err
 	}
 	skill := root.get("skill_name").text()
-	w.comment = []string{"Converted from " + filepath.Base(w.file) + " by plumb convert. Skill: " + oneLine(skill)}
+	w.comment = []string{"Converted from " + filepath.Base(w.file) + " by plumb convert. Skill: " + text.OneLine(skill)}
 	for k, n := range root.get("evals").list() {
 		if n.kind() != doc.Map {
 			w.lose(w.file, n.place(), "an eval must be an object", "")

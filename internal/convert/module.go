@@ -13,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/script"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // aFunction stands for a function in a config in code. It reads like a file that is not there, so
@@ -79,7 +80,7 @@ func forget(v *doc.Value) {
 
 // execute loads a program in a directory, and calls a function of the module that conversions need.
 // The program must not change files or start programs.
-func (w *work) execute(program *script.Program, dir, entry string, args ...any) (text string, err error) {
+func (w *work) execute(program *script.Program, dir, entry string, args ...any) (s string, err error) {
 	h := w.Host
 	h.ReadOnly = true
 	h.LoadTimeout = cmp.Or(h.LoadTimeout, moduleLimit)
@@ -95,11 +96,11 @@ func (w *work) execute(program *script.Program, dir, entry string, args ...any) 
 	raw, err := vm.Call(limited, entry, args...)
 	switch {
 	case err == nil:
-		return text, json.Unmarshal(raw, &text)
+		return s, json.Unmarshal(raw, &s)
 	case w.ctx.Err() != nil:
 		return "", context.Cause(w.ctx)
 	case errors.Is(err, script.ErrTimeout), errors.Is(err, script.ErrDead):
-		return "", plumb.WithHint(fmt.Errorf("the function that it exports did not end within %v", h.LoadTimeout),
+		return "", plumb.WithHint(fmt.Errorf("the function that it exports did not end within %s", text.Duration(h.LoadTimeout)),
 			"does it loop, or wait for something that never happens?")
 	}
 	return "", err //nolint:wrapcheck // it has the place
@@ -111,5 +112,5 @@ func (w *work) invalidRegExp(pattern string) string {
 	if err != nil {
 		return err.Error()
 	}
-	return oneLine(out)
+	return text.OneLine(out)
 }

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/plumb-eval/plumb/internal/text"
 	"github.com/plumb-eval/plumb/schema"
 )
 
@@ -57,7 +58,7 @@ func (w *work) suite() []byte {
 	}
 	for _, i := range left {
 		for _, reason := range i.lost {
-			fmt.Fprintf(&b, "# %s:%d: %s\n", i.file, i.place.Line, oneLine(reason))
+			fmt.Fprintf(&b, "# %s:%d: %s\n", i.file, i.place.Line, text.OneLine(reason))
 		}
 		var text bytes.Buffer
 		appendYAML(&text, []any{i.object(0, nil)}, 2)
@@ -67,8 +68,6 @@ func (w *work) suite() []byte {
 	}
 	return b.Bytes()
 }
-
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // writtenID returns the id in the suite. If only one of several prompts is left, it names the prompt, as
 // it would with the others.

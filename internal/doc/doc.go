@@ -13,11 +13,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/plumb-eval/plumb/internal/files"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Read reads the file at path, of at most most bytes. It returns an error for anything but a
@@ -100,27 +100,12 @@ func refuse(path string, info fs.FileInfo, most int64) error {
 func tooLarge(size, most int64) error {
 	has := "more"
 	if size > 0 {
-		has = Size(size) + ", more"
+		has = text.Size(size) + ", more"
 	}
 	return &files.Refusal{
-		Reason: fmt.Sprintf("it has %s than the limit of %s for such a file", has, Size(most)),
+		Reason: fmt.Sprintf("it has %s than the limit of %s for such a file", has, text.Size(most)),
 		Hint:   "make it smaller, or split it",
 	}
-}
-
-// Size formats a number of bytes for people: "300 bytes", "256 KiB", "1.5 GiB".
-func Size(n int64) string {
-	if n < 1<<10 {
-		return strconv.FormatInt(n, 10) + " bytes"
-	}
-	f, unit := float64(n)/(1<<10), "KiB"
-	for _, next := range []string{"MiB", "GiB", "TiB"} {
-		if f < 1<<10 {
-			break
-		}
-		f, unit = f/(1<<10), next
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(f, 'f', 1, 64), ".0") + " " + unit
 }
 
 // File is a document that is being written. The old file stays in place until [File.Commit].
@@ -252,4 +237,12 @@ func Cause(err error) error {
 		return e.Err
 	}
 	return err
+}
+
+// Array returns s, but never nil, so that it is [] in JSON and not null.
+func Array[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/files"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // updateWait is how long [Update] waits for another process.
@@ -57,7 +58,7 @@ func lock(ctx context.Context, path string, wait time.Duration) (unlock func() e
 		if _, err := l.TryLockContext(waiting, 50*time.Millisecond); err != nil {
 			err = errors.Join(err, l.Close())
 			if waiting.Err() != nil && ctx.Err() == nil {
-				err = plumb.WithHint(fmt.Errorf("another process has held the lock for %v", wait),
+				err = plumb.WithHint(fmt.Errorf("another process has held the lock for %s", text.Duration(wait)),
 					"end or continue that process (fuser "+name+" shows it), and try again")
 			}
 			return nil, fmt.Errorf("lock %s: %w", path, err)

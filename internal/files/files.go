@@ -29,3 +29,9 @@ func RemoveAll(path string) error {
 	})
 	return os.RemoveAll(path)
 }
+
+// Exists reports whether there is a file or directory at path.
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/files"
 )
 
 // AgentPath finds the program of an agent. command is the program that the config names, or "".
 func (p *Project) AgentPath(name, command string) (string, bool) {
 	if strings.ContainsAny(command, `/\`) {
 		path := p.env.Path(command)
-		return path, exists(path)
+		return path, files.Exists(path)
 	}
 	programs := []string{command}
 	if spec, err := agent.Find(name); command == "" && err == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
@@ -36,7 +37,7 @@ func (p *Project) directories(s *Spec, r *Request, source *Source) error {
 	}
 	if root := s.WorkspaceRoot; root != "" {
 		s.WorkspaceRoot = p.env.Path(root)
-		if exists(s.WorkspaceRoot) && !isDir(s.WorkspaceRoot) {
+		if files.Exists(s.WorkspaceRoot) && !isDir(s.WorkspaceRoot) {
 			return fmt.Errorf("--workspaces %s is not a directory", root)
 		}
 	}

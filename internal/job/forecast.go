@@ -8,9 +8,9 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
-	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 const (
@@ -228,7 +228,7 @@ func (j *Job) capWords() (lines []string) {
 	}{
 		{
 			j.Spec.MaxCostUSD > 0 && len(j.unpriced()) == 0, func(u run.Use) float64 { return u.CostUSD },
-			func(n float64) string { return "cost up to " + report.Money(n) },
+			func(n float64) string { return "cost up to " + text.Money(n) },
 		},
 		{
 			j.Spec.MaxTokens > 0, func(u run.Use) float64 { return u.Tokens },

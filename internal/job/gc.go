@@ -139,7 +139,7 @@ type leftovers struct {
 func (l *leftovers) dead(t proc.Trace) bool {
 	if t.Dir != "" {
 		dir, _ := l.runDir(t)
-		return dir != "" && over(dir) && !exists(filepath.Join(dir, runlog.ResultsFile)) ||
+		return dir != "" && over(dir) && !files.Exists(filepath.Join(dir, runlog.ResultsFile)) ||
 			slices.ContainsFunc(l.homes, func(home string) bool { return files.Within(t.Dir, home) })
 	}
 	if proc.Abandoned(t.Marker) {
@@ -155,7 +155,7 @@ func over(runDir string) bool {
 	if _, err := os.Stat(runDir); err != nil {
 		return errors.Is(err, os.ErrNotExist)
 	}
-	return exists(filepath.Join(runDir, runlog.SpecFile)) && !runlog.Locked(runDir)
+	return files.Exists(filepath.Join(runDir, runlog.SpecFile)) && !runlog.Locked(runDir)
 }
 
 // runDir returns the directory and the id of the run that a trace leads to, or "" for an unknown

@@ -25,6 +25,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Env is what a job sees of the process that it runs in.
@@ -229,7 +230,7 @@ func (e Env) warn(r *redact.Redactor, problems []doc.Problem) {
 			fmt.Fprintf(e.Stderr, "... and %d more warnings (plumb validate lists them)\n", len(problems)-most)
 			return
 		}
-		fmt.Fprintln(e.Stderr, r.String(report.Clean(problem.String())))
+		fmt.Fprintln(e.Stderr, r.String(text.Clean(problem.String())))
 	}
 }
 
@@ -294,12 +295,6 @@ func (p *Project) Host(sessionLimit time.Duration) lib.Host {
 		h.AssertTimeout = min(sessionLimit, lib.DefaultAssertTimeout)
 	}
 	return h
-}
-
-// exists reports whether there is a file or directory at path.
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
 }
 
 // Baselines returns the directory of baselines, which is beside the config.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -41,7 +42,7 @@ func replaysOf(dir string) ([]plumb.RunnerConfig, error) {
 func (p *Project) ReplayDir(ref string) (string, error) {
 	name, recorded, chosen := strings.Cut(ref, "#")
 	dir := p.Config.Resolve(name)
-	if !exists(filepath.Join(dir, runlog.SpecFile)) {
+	if !files.Exists(filepath.Join(dir, runlog.SpecFile)) {
 		var err error
 		if dir, err = runlog.Find(p.Runs(), name); err != nil {
 			return "", err

@@ -14,6 +14,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/runner"
 )
 
@@ -58,7 +59,7 @@ func openSessions(s SessionsSpec, cases []plumb.Case) (*storedSessions, error) {
 		}
 		switch {
 		case of == "":
-		case d.IsDir() && (exists(filepath.Join(name, "report.json")) || s.Agent != "" && transcriptIn(name) != ""):
+		case d.IsDir() && (files.Exists(filepath.Join(name, "report.json")) || s.Agent != "" && transcriptIn(name) != ""):
 			st.cases[of] = append(st.cases[of], name)
 		case !d.IsDir() && d.Name() == of+".json":
 			st.cases[of] = append(st.cases[of], name)
@@ -85,7 +86,7 @@ func openSessions(s SessionsSpec, cases []plumb.Case) (*storedSessions, error) {
 // transcriptIn returns the file in dir with the standard output of an agent, or "".
 func transcriptIn(dir string) string {
 	for _, name := range []string{"stdout", "stdout.log", "stdout.jsonl", "session.stream.jsonl"} {
-		if path := filepath.Join(dir, name); exists(path) {
+		if path := filepath.Join(dir, name); files.Exists(path) {
 			return path
 		}
 	}
@@ -109,7 +110,7 @@ func (s *storedSessions) Run(_ context.Context, req plumb.Request) (*plumb.Sessi
 	if report.Workspace == "" {
 		// No run compared the directory before and after the session.
 		report.Incomplete = append(report.Incomplete, string(plumb.SessionFileChange))
-		if ws := filepath.Join(at, "workspace"); exists(ws) {
+		if ws := filepath.Join(at, "workspace"); files.Exists(ws) {
 			report.Workspace = ws
 		}
 	}
@@ -164,11 +165,11 @@ func errorBeside(file string) *plumb.Failure {
 func (s *storedSessions) normalize(dir, stdout string, req plumb.Request) (*plumb.SessionReport, error) {
 	t := agent.Transcript{Stdout: stdout, Session: dir, Prompt: plumb.PromptText(req.Messages)}
 	for _, name := range []string{"stderr", "stderr.log"} {
-		if path := filepath.Join(dir, name); exists(path) {
+		if path := filepath.Join(dir, name); files.Exists(path) {
 			t.Stderr = path
 		}
 	}
-	if sub := filepath.Join(dir, "session"); exists(sub) {
+	if sub := filepath.Join(dir, "session"); files.Exists(sub) {
 		t.Session = sub
 	}
 	var meta struct {

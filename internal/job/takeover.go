@@ -14,7 +14,9 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/runlog"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // oldBaseline is the age of a run from which on the provider may have changed the model.
@@ -35,7 +37,7 @@ type takeover struct {
 // what differs.
 func (j *Job) takeFrom(path string) error {
 	p := j.project
-	if !exists(path) { // the run is resumed
+	if !files.Exists(path) { // the run is resumed
 		j.Note(plumb.Note{Level: "warning", Text: "the run of --baseline-from is gone, and the rest is measured: " + path})
 		return nil
 	}
@@ -63,9 +65,9 @@ func (j *Job) takeFrom(path string) error {
 	if age := p.env.Now().Sub(from.Ended); age > oldBaseline {
 		j.Note(plumb.Note{
 			Level: "warning",
-			Text: fmt.Sprintf("run %s, whose repetitions are taken over, is %d days old: the provider may have "+
+			Text: fmt.Sprintf("run %s, whose repetitions are taken over, is %s old: the provider may have "+
 				"changed the model",
-				from.ID, int(age.Hours()/24)),
+				from.ID, text.Duration(age)),
 			Hint: "leave --baseline-from out to measure all of them",
 		})
 	}
@@ -262,7 +264,7 @@ func (t *takeover) copyArtifacts(c *plumb.Case, runner int, repetitions map[int]
 	for n, measured := range repetitions {
 		from := plumb.SessionDir(plumb.ExecutionDir(t.from.Path, c.ID, &info), n, 1)
 		to := plumb.SessionDir(plumb.ExecutionDir(t.job.options.Dir.Path, c.ID, &info), n, 1)
-		if !measured || n > t.planned(c) || !exists(from) || exists(to) {
+		if !measured || n > t.planned(c) || !files.Exists(from) || files.Exists(to) {
 			continue
 		}
 		err := os.MkdirAll(filepath.Dir(to), 0o700)

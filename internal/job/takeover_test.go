@@ -38,7 +38,7 @@ func TestBaselineAge(t *testing.T) {
 		}
 		warned := false
 		for _, n := range result.Run.Notes {
-			warned = warned || n.Level == "warning" && strings.Contains(n.Text, "is 15 days old")
+			warned = warned || n.Level == "warning" && strings.Contains(n.Text, "is 15d old")
 		}
 		if want := later > 0; warned != want || (result.Run.Totals.Cached == 2) != want {
 			t.Errorf("after %v: %d of %+v cached, notes %+v", later, result.Run.Totals.Cached, result.Run.Totals, result.Run.Notes)

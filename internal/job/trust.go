@@ -12,6 +12,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Trust is what a command needs to start what the run.json of a run from elsewhere names.
@@ -46,7 +47,7 @@ func (p *Project) mayStart(path string, s *Spec, code bool, trust Trust) error {
 	}
 	var list strings.Builder
 	for _, line := range named {
-		list.WriteString("\n  " + report.Line(line, 300))
+		list.WriteString("\n  " + text.Line(line, 300))
 	}
 	shown := p.env.Shown(path)
 	err := fmt.Errorf("run %s is not in %s, and it names what would be started:%s", shown,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // agentTable shows what agents used: one row per runner, with means over its sessions.
@@ -107,12 +108,12 @@ func (f *agentFigures) cells(dash string) []string {
 			cells = append(cells, dash)
 			return
 		}
-		cells = append(cells, count((sum+n/2)/n))
+		cells = append(cells, text.Count((sum+n/2)/n))
 	}
 	if f.executions == 0 {
 		cells = append(cells, dash)
 	} else {
-		cells = append(cells, duration(f.ms/f.executions))
+		cells = append(cells, text.Millis(f.ms/f.executions))
 	}
 	for i := range f.tokens {
 		mean(f.tokens[i], f.of[i])
@@ -125,7 +126,7 @@ func (f *agentFigures) cells(dash string) []string {
 	if f.priced == 0 {
 		return append(cells, dash)
 	}
-	return append(cells, Money(f.cost/float64(f.priced)))
+	return append(cells, text.Money(f.cost/float64(f.priced)))
 }
 
 // runnerSummary is the documented summary of a runner, extended with the figures of agents.
@@ -177,11 +178,11 @@ func (s *summary) agents() {
 		add(s.t.bold, runnerTitle(&s.run.Info.Runners[r]), agentMeans(s.run, r).cells(s.t.dash))
 		for c := range s.run.Cases {
 			if c == max(1, agentRows/n) {
-				add(plain, fmt.Sprintf("  (%s more)", plural(len(s.run.Cases)-c, "case")), nil)
+				add(plain, fmt.Sprintf("  (%s more)", text.Plural(len(s.run.Cases)-c, "case")), nil)
 				break
 			}
 			e := &s.run.Executions[c*n+r]
-			add(plain, "  "+s.mark(e)+" "+oneLine(s.run.Cases[c].ID), agentCells(e, s.t.dash))
+			add(plain, "  "+s.mark(e)+" "+text.OneLine(s.run.Cases[c].ID), agentCells(e, s.t.dash))
 		}
 	}
 	widths, gap := s.narrow(table, 4)
@@ -263,7 +264,7 @@ func (m *page) agents(run *plumb.Run) {
 		}
 		b += cells("**mean of a session**", agentMeans(run, r).cells("–")...)
 		if more := len(run.Cases) - markdownRows; more > 0 {
-			b += marked("\n(%s more)\n", plural(more, "case"))
+			b += marked("\n(%s more)\n", text.Plural(more, "case"))
 		}
 		m.part(b + "\n")
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/files"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // block is the run of one model in the documented results format, without its results, which are
@@ -309,5 +310,5 @@ func blockJSON(v any, indent string) ([]byte, error) {
 	if err := json.Indent(&indented, bytes.TrimSuffix(plain.Bytes(), []byte("\n")), indent, "  "); err != nil {
 		return nil, fmt.Errorf("encode a result: %w", err)
 	}
-	return escapeRunes(indented.Bytes(), func(r rune) bool { return r >= 0x7f }), nil
+	return text.EscapeRunes(indented.Bytes(), func(r rune) bool { return r >= 0x7f }), nil
 }

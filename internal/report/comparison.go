@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // The functions of this file put the figures of a comparison into words, for all reports.
@@ -154,18 +155,18 @@ func chanceWords(p compare.Number) string {
 	}
 	n := 1 / v
 	scale := math.Pow(10, math.Floor(math.Log10(n))-1)
-	return fmt.Sprintf("chance alone does this in 1 of %s such comparisons", count(int(math.Round(n/scale)*scale)))
+	return fmt.Sprintf("chance alone does this in 1 of %s such comparisons", text.Count(int(math.Round(n/scale)*scale)))
 }
 
 // changedWords counts the cases that changed: "15 cases lost, 3 won, of 120".
 func changedWords(lost, won, of int, conclusion compare.Conclusion) string {
 	switch conclusion {
 	case compare.Better:
-		return fmt.Sprintf("%s won, %s lost, of %s", count(won), count(lost), count(of))
+		return fmt.Sprintf("%s won, %s lost, of %s", text.Count(won), text.Count(lost), text.Count(of))
 	case compare.Worse:
-		return fmt.Sprintf("%s lost, %s won, of %s", plural(lost, "case"), count(won), count(of))
+		return fmt.Sprintf("%s lost, %s won, of %s", text.Plural(lost, "case"), text.Count(won), text.Count(of))
 	default:
-		return fmt.Sprintf("%s lost, %s won, of %s", count(lost), count(won), count(of))
+		return fmt.Sprintf("%s lost, %s won, of %s", text.Count(lost), text.Count(won), text.Count(of))
 	}
 }
 
@@ -324,7 +325,7 @@ func sensitivityWords(s *compare.Sensitivity, conclusion compare.Conclusion) str
 	if s == nil {
 		return ""
 	}
-	pairs := plural(s.Pairs, "unmeasured pair")
+	pairs := text.Plural(s.Pairs, "unmeasured pair")
 	if s.Worst == conclusion && s.Best == conclusion {
 		return "holds whatever the " + pairs + " would have shown"
 	}
@@ -350,16 +351,16 @@ func methodWords(r *compare.RunnerResult) string {
 	f := &r.Figure
 	parts := []string{}
 	if f.Pairs > 0 {
-		parts = append(parts, fmt.Sprintf("%s over %s, %s", f.Method, plural(f.Pairs, "pair"), repeatWords(f)))
+		parts = append(parts, fmt.Sprintf("%s over %s, %s", f.Method, text.Plural(f.Pairs, "pair"), repeatWords(f)))
 		if f.Effect.OK() {
 			parts = append(parts, "interval: "+f.Effect.Method)
 		}
 	}
 	if r.Pairs.Clusters > 0 {
-		parts = append(parts, plural(r.Pairs.Clusters, "cluster"))
+		parts = append(parts, text.Plural(r.Pairs.Clusters, "cluster"))
 	}
 	measured := r.Pairs.Measured + r.Pairs.SameAnswer
-	parts = append(parts, fmt.Sprintf("coverage %s/%s", count(measured), count(r.Pairs.Planned)))
+	parts = append(parts, fmt.Sprintf("coverage %s/%s", text.Count(measured), text.Count(r.Pairs.Planned)))
 	if words := sensitivityWords(r.Sensitivity, r.Conclusion); words != "" {
 		parts = append(parts, words)
 	}
@@ -378,18 +379,18 @@ func mdeWords(mde compare.Number, repetitions int) string {
 
 // planWords describes a plan: "800 more sessions, about $1.20 and 6m".
 func planWords(p *compare.Plan) string {
-	text := plural(p.Sessions, "more session")
+	s := text.Plural(p.Sessions, "more session")
 	var about []string
 	if p.CostUSD.OK() && p.CostUSD > 0 {
-		about = append(about, Money(float64(p.CostUSD)))
+		about = append(about, text.Money(float64(p.CostUSD)))
 	}
 	if p.DurationMs.OK() && p.DurationMs > 0 {
-		about = append(about, duration(int64(p.DurationMs)))
+		about = append(about, text.Millis(int64(p.DurationMs)))
 	}
 	if len(about) > 0 {
-		text += ", about " + strings.Join(about, " and ")
+		s += ", about " + strings.Join(about, " and ")
 	}
-	return text
+	return s
 }
 
 // advice is a sentence, with the command that follows from it.
@@ -425,17 +426,17 @@ func settleWords(c *compare.Comparison) []advice {
 // planAdvice describes a plan under a condition.
 func planAdvice(p *compare.Plan, condition, purpose string) advice {
 	if p.Repeats == 0 {
-		text := condition + ", more than 100 repeats: this suite is too small " + purpose
+		s := condition + ", more than 100 repeats: this suite is too small " + purpose
 		if p.Cases > 0 {
-			text += fmt.Sprintf("; it takes about %s cases", count(p.Cases))
+			s += fmt.Sprintf("; it takes about %s cases", text.Count(p.Cases))
 		}
-		return advice{Text: text}
+		return advice{Text: s}
 	}
 	most := ""
 	if p.AtMost {
 		most = "at most "
 	}
-	text := fmt.Sprintf("%s, %s%s of each case would show it", condition, most, plural(p.Repeats, "repeat"))
+	text := fmt.Sprintf("%s, %s%s of each case would show it", condition, most, text.Plural(p.Repeats, "repeat"))
 	if p.Sessions > 0 {
 		text += ": " + planWords(p)
 	} else {
@@ -466,7 +467,7 @@ func suspectWords(c *compare.Comparison) []advice {
 	if len(suspects) > 1 {
 		verb = " look broken ("
 	}
-	a := advice{Text: plural(len(suspects), "case") + verb + strings.Join(names, "; ") + ")"}
+	a := advice{Text: text.Plural(len(suspects), "case") + verb + strings.Join(names, "; ") + ")"}
 	if c.Settle != nil && c.Settle.Confirm != nil {
 		p := c.Settle.Confirm
 		a.Text += fmt.Sprintf("; %s would tell", strings.Replace(planWords(p), "more ", "", 1))
@@ -489,10 +490,10 @@ func gateEffect(c *compare.Comparison, g *compare.GateOutcome) (e compare.Effect
 // gateWords describes the figure of a gate: "-10.0 pp, 95 % between -16.9 and -2.8".
 func gateWords(c *compare.Comparison, g *compare.GateOutcome) string {
 	if g.Why != "" {
-		return oneLine(g.Why)
+		return text.OneLine(g.Why)
 	}
 	if g.Metric == compare.Broken {
-		return plural(int(g.Value), "broken case")
+		return text.Plural(int(g.Value), "broken case")
 	}
 	e, n := gateEffect(c, g)
 	switch {
@@ -503,7 +504,7 @@ func gateWords(c *compare.Comparison, g *compare.GateOutcome) string {
 		return fmt.Sprintf("%.2f, %s between %.2f and %.2f", float64(g.Value), levelWords(g.Confidence), lo, hi)
 	default:
 		lo, hi := outward(100*float64(g.Low), 100*float64(g.High), 0)
-		return fmt.Sprintf("%s, %s between %.0f and %.0f %%", percent(float64(g.Value)), levelWords(g.Confidence), lo, hi)
+		return fmt.Sprintf("%s, %s between %.0f and %.0f %%", text.Percent(float64(g.Value)), levelWords(g.Confidence), lo, hi)
 	}
 }
 
@@ -514,8 +515,8 @@ func errorWords(e *compare.ErrorCounts) string {
 		return ""
 	}
 	if e.BaseOf == e.CandOf {
-		return fmt.Sprintf("%s → %s of %s (%s)", count(e.Baseline), count(e.Candidate), count(e.CandOf), pWords(e.P))
+		return fmt.Sprintf("%s → %s of %s (%s)", text.Count(e.Baseline), text.Count(e.Candidate), text.Count(e.CandOf), pWords(e.P))
 	}
-	return fmt.Sprintf("%s of %s → %s of %s (%s)", count(e.Baseline), count(e.BaseOf), count(e.Candidate),
-		count(e.CandOf), pWords(e.P))
+	return fmt.Sprintf("%s of %s → %s of %s (%s)", text.Count(e.Baseline), text.Count(e.BaseOf), text.Count(e.Candidate),
+		text.Count(e.CandOf), pWords(e.P))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // writeComparisonHTML writes one self-contained page: the conclusion, the metrics and the gates in
@@ -21,7 +22,7 @@ func writeComparisonHTML(o *Options, c *Compared) error {
 	name := filepath.Join(o.RunDir, "comparison.html")
 	err := doc.Write(name, func(f *doc.File) error { return comparisonPage(o, f, c) })
 	if err == nil {
-		_, err = fmt.Fprintf(o.Out, "\nHTML report: %s\n\n", oneLine(name))
+		_, err = fmt.Fprintf(o.Out, "\nHTML report: %s\n\n", text.OneLine(name))
 	}
 	return err
 }
@@ -72,7 +73,7 @@ func comparisonFrontOf(c *compare.Comparison) *comparisonFront {
 		Word: w.name, Mark: w.mark, Conclusion: conclusion + ": " + rest, Advice: settleWords(c), Head: metricHead(),
 		Warnings: c.Warnings,
 	}
-	f.About = oneLine(c.Baseline.Name) + " → " + oneLine(c.Candidate.Name)
+	f.About = text.OneLine(c.Baseline.Name) + " → " + text.OneLine(c.Candidate.Name)
 	f.Title = f.Mark + " " + string(c.Conclusion) + " · " + f.About
 	for i := range c.Varied[:min(len(c.Varied), htmlList)] {
 		f.Varied = append(f.Varied, differenceWords(&c.Varied[i]))
@@ -124,16 +125,16 @@ func comparisonFrontOf(c *compare.Comparison) *comparisonFront {
 
 // subjectWords describes one side.
 func subjectWords(s *compare.Subject) string {
-	text := oneLine(s.Name)
+	words := text.OneLine(s.Name)
 	for _, more := range []string{string(s.Kind), s.ID, s.Suite, s.Path} {
-		if more = oneLine(more); more != "" && more != text {
-			text += " · " + more
+		if more = text.OneLine(more); more != "" && more != words {
+			words += " · " + more
 		}
 	}
 	if s.StartedAt != nil {
-		text += " · " + s.StartedAt.UTC().Format(time.RFC3339)
+		words += " · " + s.StartedAt.UTC().Format(time.RFC3339)
 	}
-	return text
+	return words
 }
 
 // comparisonIndex describes to the script what the page holds: the pairs, and the executions of
@@ -169,10 +170,10 @@ type executionKey struct{ caseID, runner string }
 // comparisonPage writes the page.
 func comparisonPage(o *Options, out io.Writer, c *Compared) error {
 	front, rows := comparisonFrontOf(without(o.Redact, c.Comparison)), htmlPairs(c)
-	front.Pairs = plural(len(rows), "pair") // each runner has its own
+	front.Pairs = text.Plural(len(rows), "pair") // each runner has its own
 	return writePage(out, o.Redact, "comparison.html", front, htmlSize, func(b *htmlBlocks) (any, error) {
 		index := &comparisonIndex{Pairs: rows}
-		index.RunID, index.List = oneLine(c.Comparison.Candidate.ID), []htmlExecution{}
+		index.RunID, index.List = text.OneLine(c.Comparison.Candidate.ID), []htmlExecution{}
 		return index, b.pairs(index, o, c)
 	})
 }
@@ -193,16 +194,16 @@ func htmlPairs(c *Compared) []htmlPair {
 	m := c.Matching
 	m.EachPair(func(r *compare.RunnerPair, p *compare.Pair, result compare.CaseResult, change compare.Change) {
 		row := htmlPair{
-			Case: oneLine(caseName(&result)), Runner: oneLine(r.Cand), Category: oneLine(result.Category), Change: change,
+			Case: text.OneLine(caseName(&result)), Runner: text.OneLine(r.Cand), Category: text.OneLine(result.Category), Change: change,
 			Baseline: pageCount(result.Baseline), Candidate: pageCount(result.Candidate),
 			Broken: attention[key{result.Case, result.Runner}], At: [2]int{-1, -1},
 			sides: [2]executionKey{{p.BaseCase, r.Base}, {p.CandCase, r.Cand}},
 		}
 		for _, t := range result.Tags {
-			row.Tags = append(row.Tags, oneLine(t))
+			row.Tags = append(row.Tags, text.OneLine(t))
 		}
 		if r.Base != r.Cand {
-			row.Runner = oneLine(r.Base + " → " + r.Cand)
+			row.Runner = text.OneLine(r.Base + " → " + r.Cand)
 		}
 		if row.order = rank[row.Change]; row.Broken != "" {
 			row.order = 1

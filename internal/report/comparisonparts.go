@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // The functions of this file make the parts that several reports of a comparison have.
@@ -19,7 +20,7 @@ func differenceWords(d *compare.Difference) string {
 	if d.Case != "" {
 		name += " of " + d.Case
 	}
-	return fmt.Sprintf("%s  %s → %s", oneLine(name), Line(d.Base, 60), Line(d.Cand, 60))
+	return fmt.Sprintf("%s  %s → %s", text.OneLine(name), text.Line(d.Base, 60), text.Line(d.Cand, 60))
 }
 
 // unknownNames lists the properties that a side did not record.
@@ -120,7 +121,7 @@ func caseFacts(c *compare.CaseResult) []string {
 		parts = append(parts, pWords(c.P))
 	}
 	if c.Label != "" {
-		parts = append(parts, oneLine(c.Label)+" before")
+		parts = append(parts, text.OneLine(c.Label)+" before")
 	}
 	if f := c.Confirmation; f != nil {
 		parts = append(parts, fmt.Sprintf("again %d/%d", f.Candidate.Passed, f.Candidate.Measured))

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Compared is what the reports of a comparison are made of.
@@ -98,7 +99,7 @@ func writeComparisonJSON(o *Options, c *Compared) error {
 	if err := enc.Encode(without(o.Redact, c.Comparison)); err != nil {
 		return fmt.Errorf("write the comparison: %w", err)
 	}
-	_, err := o.Out.Write(EscapeJSON(doc.Bytes()))
+	_, err := o.Out.Write(text.EscapeJSON(doc.Bytes()))
 	return err
 }
 
@@ -209,7 +210,7 @@ func (m *page) comparisonCases(c *compare.Comparison, title string, list []compa
 	if len(list) == 0 {
 		return
 	}
-	m.add("<details><summary>%s: %s</summary>\n\n", title, plural(len(list), "case"))
+	m.add("<details><summary>%s: %s</summary>\n\n", title, text.Plural(len(list), "case"))
 	shown := list[:min(markdownCases, len(list))]
 	for _, first := range classesOf(list) {
 		m.add("**%s**\n\n", code(classLabel(&first.Class, "")))
@@ -220,13 +221,13 @@ func (m *page) comparisonCases(c *compare.Comparison, title string, list []compa
 			m.add("- %s %s\n", code(pairWords(c, &shown[i])), strings.Join(caseFacts(&shown[i]), ", "))
 			if d := shown[i].Difference; d != nil && d.Event > 0 && i < markdownDetails {
 				m.part("\n" + indentBlock(fence(fmt.Sprintf("event %d\n- %s\n+ %s", d.Event,
-					Line(sessionEnd(d.Baseline), 300), Line(sessionEnd(d.Candidate), 300)), "diff")) + "\n")
+					text.Line(sessionEnd(d.Baseline), 300), text.Line(sessionEnd(d.Candidate), 300)), "diff")) + "\n")
 			}
 		}
 		m.part("\n")
 	}
 	if more := len(list) - len(shown); more > 0 {
-		m.add("and %s more\n\n", count(more))
+		m.add("and %s more\n\n", text.Count(more))
 	}
 	m.part("</details>\n\n")
 }
@@ -291,10 +292,10 @@ func checkedLines(c *compare.Comparison) []checked {
 func writeComparisonJUnit(o *Options, c *Compared) error {
 	clean := without(o.Redact, c.Comparison)
 	lines := checkedLines(clean)
-	suite := junitSuite{Name: xmlText(oneLine(clean.Baseline.Name + " and " + clean.Candidate.Name)), Tests: len(lines)}
+	suite := junitSuite{Name: xmlText(text.OneLine(clean.Baseline.Name + " and " + clean.Candidate.Name)), Tests: len(lines)}
 	for _, l := range lines {
-		x := junitCase{Name: xmlText(oneLine(l.name)), ClassName: xmlText(oneLine(l.runner)), Time: seconds(0)}
-		message := &junitMessage{Message: xmlText(oneLine(l.text)), Type: "comparison", Text: xmlText(l.text)}
+		x := junitCase{Name: xmlText(text.OneLine(l.name)), ClassName: xmlText(text.OneLine(l.runner)), Time: seconds(0)}
+		message := &junitMessage{Message: xmlText(text.OneLine(l.text)), Type: "comparison", Text: xmlText(l.text)}
 		switch l.code {
 		case 1:
 			x.Failure = message
@@ -341,7 +342,7 @@ func writeComparisonActions(o *Options, c *Compared) error {
 	for _, l := range checkedLines(clean) {
 		level := map[int]string{0: "notice", 1: "error", 3: "warning"}[l.code]
 		if _, err := fmt.Fprintf(o.Out, "::%s title=%s::%s\n", level,
-			escapeProperty(oneLine(l.name+" > "+l.runner)), escapeData(oneLine(l.text))); err != nil {
+			escapeProperty(text.OneLine(l.name+" > "+l.runner)), escapeData(text.OneLine(l.text))); err != nil {
 			return err
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // WriteComparison renders a comparison for a terminal or a pipe. The first line is the conclusion.
@@ -46,7 +47,7 @@ type comparisonText struct {
 }
 
 // clean removes control characters and line breaks from a text from outside.
-func (w *comparisonText) clean(s string) string { return oneLine(s) }
+func (w *comparisonText) clean(s string) string { return text.OneLine(s) }
 
 // ascii replaces the characters that a terminal without Unicode cannot show.
 func (w *comparisonText) ascii(s string) string {
@@ -124,7 +125,7 @@ func (w *comparisonText) differences() {
 		w.line(11, "  varied   "+text)
 	}
 	if more := len(varied) - most; more > 0 {
-		w.line(4, "  varied   and "+plural(more, "more difference"))
+		w.line(4, "  varied   and "+text.Plural(more, "more difference"))
 	}
 	if names := unknownNames(w.c); len(names) > 0 {
 		w.line(11, "  unknown  "+w.clean(someOf(names, most))+": not recorded on both sides, so not compared")
@@ -133,11 +134,11 @@ func (w *comparisonText) differences() {
 
 // someOf lists the first names.
 func someOf(names []string, most int) string {
-	text := strings.Join(names[:min(most, len(names))], ", ")
+	s := strings.Join(names[:min(most, len(names))], ", ")
 	if more := len(names) - most; more > 0 {
-		text += fmt.Sprintf(" and %s more", count(more))
+		s += fmt.Sprintf(" and %s more", text.Count(more))
 	}
-	return text
+	return s
 }
 
 func (w *comparisonText) warnings() {
@@ -175,7 +176,7 @@ func (w *comparisonText) table(rows [][]string, spare int) {
 		}
 	}
 	var aligned bytes.Buffer
-	columns := NewColumns(&aligned)
+	columns := text.NewColumns(&aligned)
 	for _, cells := range rows {
 		fmt.Fprintln(columns, w.ascii(strings.Join(cells, "\t")))
 	}
@@ -245,17 +246,17 @@ func levelOf(f *compare.Figure, l *compare.Level) string {
 	case !l.Value.OK():
 		return "–"
 	case f.Metric == compare.PassRate:
-		return count(l.Passed) + "/" + count(l.Measured)
+		return text.Count(l.Passed) + "/" + text.Count(l.Measured)
 	case f.Metric == compare.Cost:
-		return Money(v)
+		return text.Money(v)
 	case f.Metric == compare.Latency:
-		return duration(int64(math.Round(v)))
+		return text.Millis(int64(math.Round(v)))
 	case f.Metric == compare.Score:
 		return fmt.Sprintf("%.3f", v)
 	case v < 99.95:
 		return fmt.Sprintf("%.1f", v)
 	default:
-		return count(int64(math.Round(v)))
+		return text.Count(int64(math.Round(v)))
 	}
 }
 
@@ -326,7 +327,7 @@ func (w *comparisonText) cases(word string, list []compare.CaseResult) {
 		what = w.theme.green(word)
 	}
 	shown := list[:min(shownCases, len(list))]
-	w.line(4, fmt.Sprintf("  %s: %s", what, plural(len(list), "case")))
+	w.line(4, fmt.Sprintf("  %s: %s", what, text.Plural(len(list), "case")))
 	for _, class := range classesOf(list) {
 		n := 0
 		var rows []*compare.CaseResult
@@ -340,13 +341,13 @@ func (w *comparisonText) cases(word string, list []compare.CaseResult) {
 				rows = append(rows, &shown[i])
 			}
 		}
-		w.line(6, fmt.Sprintf("    %s: %s", w.clean(classLabel(&class.Class, "")), count(n)))
+		w.line(6, fmt.Sprintf("    %s: %s", w.clean(classLabel(&class.Class, "")), text.Count(n)))
 		for _, c := range rows {
 			w.oneCase(c)
 		}
 	}
 	if more := len(list) - len(shown); more > 0 {
-		w.line(4, fmt.Sprintf("    … %s more; --json lists all", count(more)))
+		w.line(4, fmt.Sprintf("    … %s more; --json lists all", text.Count(more)))
 	}
 }
 
@@ -368,8 +369,8 @@ func (w *comparisonText) oneCase(c *compare.CaseResult) {
 	name := pairWords(w.c, c)
 	w.line(8, "      "+w.theme.bold(w.clean(name))+"  "+strings.Join(caseFacts(c), ", "))
 	if d := c.Difference; d != nil && d.Event > 0 {
-		text := fmt.Sprintf("event %d: %s → %s", d.Event, sessionEnd(d.Baseline), sessionEnd(d.Candidate))
-		w.line(10, "        "+Line(text, 3*w.width))
+		s := fmt.Sprintf("event %d: %s → %s", d.Event, sessionEnd(d.Baseline), sessionEnd(d.Candidate))
+		w.line(10, "        "+text.Line(s, 3*w.width))
 	}
 }
 
@@ -414,10 +415,10 @@ func (w *comparisonText) notes(r *compare.RunnerResult) {
 	}
 	w.dim(populationWords(f))
 	if n := r.Pairs.SameAnswer; n > 0 {
-		w.dim(plural(n, "pair") + ": the same answer on both sides, from the cache or a replay, so not in the test")
+		w.dim(text.Plural(n, "pair") + ": the same answer on both sides, from the cache or a replay, so not in the test")
 	}
 	if p := r.Pairs; p.EarlyStop > 0 {
 		w.dim(fmt.Sprintf("%s ended at the first failure: %d count as executions, %d with the first repetition",
-			plural(p.EarlyStop, "pair"), p.Whole, p.EarlyStop-p.Whole))
+			text.Plural(p.EarlyStop, "pair"), p.Whole, p.EarlyStop-p.Whole))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/calibrate"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // A conclusion is a statement about a run as a whole, beside its rates. All reporters show it.
@@ -41,7 +42,7 @@ func judgeConclusions(j *calibrate.Judging) []conclusion {
 	for i := range j.Calibrated {
 		a := &j.Calibrated[i]
 		if i == mostJudged {
-			more := plural(len(j.Calibrated)-i, "more question")
+			more := text.Plural(len(j.Calibrated)-i, "more question")
 			add("judge.calibration", more+": see judging in results.json", false)
 			break
 		}
@@ -53,36 +54,36 @@ func judgeConclusions(j *calibrate.Judging) []conclusion {
 	}
 	for i := range j.Noise {
 		if i == mostJudged {
-			add("judge.noise", plural(len(j.Noise)-i, "more case")+": see judging in results.json", false)
+			add("judge.noise", text.Plural(len(j.Noise)-i, "more case")+": see judging in results.json", false)
 			break
 		}
 		add("judge.noise", noiseWords(&j.Noise[i]), j.Noise[i].FromJudge)
 	}
 	if j.Uncalibrated > 0 {
-		text := "never calibrated"
+		s := "never calibrated"
 		if j.Others {
-			text = "not calibrated with this model version, question and number of votes"
+			s = "not calibrated with this model version, question and number of votes"
 		}
-		add("judge.calibration", fmt.Sprintf("%s, for %s: plumb judge calibrate GOLD.jsonl --judge %s", text,
-			plural(j.Uncalibrated, "question"), ShellWord(j.Judge)), false)
+		add("judge.calibration", fmt.Sprintf("%s, for %s: plumb judge calibrate GOLD.jsonl --judge %s", s,
+			text.Plural(j.Uncalibrated, "question"), ShellWord(j.Judge)), false)
 	}
 	return all
 }
 
 // noiseWords says how much of the flips of a case is the judge's.
 func noiseWords(n *calibrate.Noise) string {
-	text := fmt.Sprintf("%s > %s: of %s, on the same output %s differ", oneLine(n.CaseID), oneLine(n.Runner),
-		plural(n.Verdicts, "verdict"), percent(*n.JudgeFlipRate))
+	s := fmt.Sprintf("%s > %s: of %s, on the same output %s differ", text.OneLine(n.CaseID), text.OneLine(n.Runner),
+		text.Plural(n.Verdicts, "verdict"), text.Percent(*n.JudgeFlipRate))
 	if n.CaseFlipRate != nil {
-		text += ", between repetitions " + percent(*n.CaseFlipRate)
+		s += ", between repetitions " + text.Percent(*n.CaseFlipRate)
 	}
 	switch {
 	case n.FromJudge:
-		return text + ": more than a quarter of the flips is the judge's own"
+		return s + ": more than a quarter of the flips is the judge's own"
 	case *n.JudgeFlipRate == 0:
-		return text + ": the output flips, and not the judge"
+		return s + ": the output flips, and not the judge"
 	default:
-		return text + ": mostly the output flips"
+		return s + ": mostly the output flips"
 	}
 }
 
@@ -95,7 +96,7 @@ func kappaWords(a *calibrate.Assessed, least float64) string {
 			kappa += fmt.Sprintf(" [%.2f – %.2f]", roundDown(*k.Low), roundUp(*k.High))
 		}
 	}
-	text := fmt.Sprintf("%s has %s on %s", oneLine(a.Identity.Model), kappa, plural(a.Items, "gold item"))
+	text := fmt.Sprintf("%s has %s on %s", text.OneLine(a.Identity.Model), kappa, text.Plural(a.Items, "gold item"))
 	if a.BelowMin {
 		text += fmt.Sprintf(", and needs %g: do not rely on its verdicts", least)
 	}
@@ -105,12 +106,12 @@ func kappaWords(a *calibrate.Assessed, least float64) string {
 // questionWords quotes the question of a judge.
 func questionWords(a *calibrate.Assessed) string {
 	const most = 60
-	return "“" + Line(oneLine(a.Question), most) + "”"
+	return "“" + text.Line(text.OneLine(a.Question), most) + "”"
 }
 
 // correctedWords has the rate of a judge, and beside it the corrected one.
 func correctedWords(a *calibrate.Assessed) string {
-	text := fmt.Sprintf("%s: the judge passes %d/%d", oneLine(a.Runner), a.Rate.K, a.Rate.N)
+	text := fmt.Sprintf("%s: the judge passes %d/%d", text.OneLine(a.Runner), a.Rate.K, a.Rate.N)
 	text += calibratedWords(a.Rate)
 	switch {
 	case a.Corrected == nil:
@@ -128,7 +129,7 @@ func calibratedWords(f calibrate.Figure) string {
 	if f.Value == nil {
 		return ""
 	}
-	text := " " + percent(*f.Value)
+	text := " " + text.Percent(*f.Value)
 	if f.Low != nil {
 		text += fmt.Sprintf(" [%.0f–%.0f %%]", math.Floor(*f.Low*100), math.Ceil(*f.High*100))
 	}
@@ -153,21 +154,21 @@ func snapshotWords(s *analyze.SnapshotSuite) string {
 			verdict = "the suite as a whole uses more: "
 		}
 		parts = append(parts, fmt.Sprintf("%s%s x%.2f of the samples, 95 %% between x%.2f and x%.2f (%s, %s)", verdict,
-			s.Metric, *s.Ratio, roundDown(*s.Low), roundUp(*s.High), plural(s.Tested, "case"), analyze.PWords(*s.P)))
+			s.Metric, *s.Ratio, roundDown(*s.Low), roundUp(*s.High), text.Plural(s.Tested, "case"), analyze.PWords(*s.P)))
 	case s.Tested > 0:
-		parts = append(parts, s.Metric+" of "+plural(s.Tested, "case")+" compared")
+		parts = append(parts, s.Metric+" of "+text.Plural(s.Tested, "case")+" compared")
 	}
 	if n := s.Cases - s.Tested - s.Recorded; n > 0 {
-		words := plural(n, "case") + " not tested"
+		words := text.Plural(n, "case") + " not tested"
 		if s.Needs > 0 {
-			words += fmt.Sprintf(": needs %s (--update-snapshots)", plural(s.Needs, "more sample"))
+			words += fmt.Sprintf(": needs %s (--update-snapshots)", text.Plural(s.Needs, "more sample"))
 		}
 		parts = append(parts, words)
 	}
 	if s.Recorded > 0 {
-		parts = append(parts, plural(s.Recorded, "case")+" recorded")
+		parts = append(parts, text.Plural(s.Recorded, "case")+" recorded")
 	}
-	return oneLine(s.Runner) + ": " + strings.Join(parts, "; ")
+	return text.OneLine(s.Runner) + ": " + strings.Join(parts, "; ")
 }
 
 // roundDown and roundUp round to two decimals, so that a shown interval is never narrower than the

@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // decided reports whether a run had a question and answered it.
@@ -20,9 +21,9 @@ func decided(run *plumb.Run) bool {
 // drawsWords counts what is drawn: pairs, or repetitions without a baseline.
 func drawsWords(d *plumb.Decision, n int) string {
 	if d.Against == "" {
-		return plural(n, "repetition")
+		return text.Plural(n, "repetition")
 	}
-	return plural(n, "pair")
+	return text.Plural(n, "pair")
 }
 
 // standingWords says how far a running question is from its decision.
@@ -31,7 +32,7 @@ func standingWords(d *plumb.Decision, dot string) string {
 	for _, e := range d.Evidence {
 		parts = append(parts, e.Conclusion+" "+strconv.Itoa(int(100*e.Part))+" %")
 	}
-	return fmt.Sprintf("%s of at most %s%sevidence: %s", count(d.Drawn), drawsWords(d, d.Limit), dot,
+	return fmt.Sprintf("%s of at most %s%sevidence: %s", text.Count(d.Drawn), drawsWords(d, d.Limit), dot,
 		strings.Join(parts, ", "))
 }
 
@@ -55,7 +56,7 @@ func decisionLines(o *Options, run *plumb.Run) []string {
 	tested := suspectCases(d)
 	if d.Whole != "" {
 		broken := tested.Cases.Broken
-		lines = []string{fmt.Sprintf("%s: %s broke: %s", d.Conclusion, plural(len(broken), "case"),
+		lines = []string{fmt.Sprintf("%s: %s broke: %s", d.Conclusion, text.Plural(len(broken), "case"),
 			brokenWords(tested, &broken[0]))}
 		for i := range broken[1:] {
 			lines = append(lines, "  and "+brokenWords(tested, &broken[i+1]))
@@ -67,30 +68,30 @@ func decisionLines(o *Options, run *plumb.Run) []string {
 	case decided(run) && d.Whole != string(compare.NotDecisive):
 		line := "  decided after " + drawsWords(d, d.Drawn)
 		if saved := d.Limit - made; saved > 0 {
-			line += fmt.Sprintf("; %s of at most %s were made, so %s were saved", count(made), count(d.Limit), count(saved))
+			line += fmt.Sprintf("; %s of at most %s were made, so %s were saved", text.Count(made), text.Count(d.Limit), text.Count(saved))
 		}
 		lines = append(lines, line)
 	default:
-		lines = append(lines, fmt.Sprintf("  not decided after %s of at most %s; %s", count(d.Drawn),
+		lines = append(lines, fmt.Sprintf("  not decided after %s of at most %s; %s", text.Count(d.Drawn),
 			drawsWords(d, d.Limit), evidenceWords(d)))
 	}
 	if d.FreshMade > 0 {
-		line := fmt.Sprintf("  %s of the baseline %s made, too", plural(d.FreshMade, "repetition"), were(d.FreshMade))
+		line := fmt.Sprintf("  %s of the baseline %s made, too", text.Plural(d.FreshMade, "repetition"), were(d.FreshMade))
 		if d.FreshCostUSD != nil && *d.FreshCostUSD > 0 {
-			line += ", for " + Money(*d.FreshCostUSD)
+			line += ", for " + text.Money(*d.FreshCostUSD)
 		}
 		lines = append(lines, line)
 	}
 	if d.Measured < d.Drawn {
 		lines = append(lines, fmt.Sprintf("  coverage %s/%s: a pair without a result on a side does not count",
-			count(d.Measured), count(d.Drawn)))
+			text.Count(d.Measured), text.Count(d.Drawn)))
 	}
 	if d.Low != nil && d.High != nil && *d.Low <= 0 && *d.High >= 0 && d.Whole == "" &&
 		(d.Conclusion == string(compare.Worse) || d.Conclusion == string(compare.Better)) {
 		lines = append(lines, "  the interval contains 0, because it counts cases and not pairs, and the cases are few")
 	}
 	if d.Exhausted > 0 {
-		line := "  " + plural(d.Exhausted, "case") +
+		line := "  " + text.Plural(d.Exhausted, "case") +
 			" had no more results in the baseline, so nothing can be called equivalent"
 		if d.BaselineRun != "" {
 			line += "; to add some for the next run: plumb resume " + ShellWord(d.BaselineRun) + " --repeat N"
@@ -257,15 +258,15 @@ func answerWords(d *plumb.Decision) string {
 	}
 	n := d.Measured
 	if d.Against == "" {
-		text := fmt.Sprintf("%s: pass rate %s %%", d.Gate, decimal(100**d.Value, precision(n)))
+		s := fmt.Sprintf("%s: pass rate %s %%", d.Gate, decimal(100**d.Value, precision(n)))
 		if e.OK() {
 			low, high := outward(100**d.Low, 100**d.High, precision(n))
-			text += fmt.Sprintf(", %s between %s and %s for other cases like these", levelWords(d.Confidence),
+			s += fmt.Sprintf(", %s between %s and %s for other cases like these", levelWords(d.Confidence),
 				decimal(low, precision(n)), decimal(high, precision(n)))
 		}
-		return text + fmt.Sprintf(" (%s of %s)", plural(n, "repetition"), plural(d.Cases, "case"))
+		return s + fmt.Sprintf(" (%s of %s)", text.Plural(n, "repetition"), text.Plural(d.Cases, "case"))
 	}
-	changed := fmt.Sprintf("%s lost, %s won, of %s", count(d.Lost), count(d.Won), plural(n, "pair"))
+	changed := fmt.Sprintf("%s lost, %s won, of %s", text.Count(d.Lost), text.Count(d.Won), text.Plural(n, "pair"))
 	switch {
 	case d.Gate != "":
 		return fmt.Sprintf("%s: %s pass rate, %s (%s)", d.Gate, effectWords(&e, n), betweenWords(&e, n), changed)

@@ -9,6 +9,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // The limits of one excerpt.
@@ -123,7 +124,7 @@ func place(p *plumb.Position) string {
 	}
 	at := *p
 	at.File = plainPath(at.File)
-	return oneLine(at.String())
+	return text.OneLine(at.String())
 }
 
 // plainPath turns the file URL that engines report for a module into a path that people can open.
@@ -141,21 +142,20 @@ func plainPath(file string) string {
 // keep cleans a text and truncates it to the limit of an excerpt. The result shares no memory with
 // s, which may be part of a whole session.
 func keep(s string) string {
-	short, missing := shorten(s, excerptText)
-	short = Clean(short)
-	if missing > 0 {
-		return fmt.Sprintf("%s\n(%s more bytes)", short, count(missing))
+	short := text.Clip(s, excerptText)
+	if missing := len(s) - len(short); missing > 0 {
+		return fmt.Sprintf("%s\n(%s more bytes)", text.Clean(short), text.Count(missing))
 	}
-	return strings.Clone(short)
+	return strings.Clone(text.Clean(short))
 }
 
 // classLabel returns the label of a failure class for people.
 func classLabel(c *plumb.FailureClass, origin plumb.Origin) string {
 	switch {
 	case c != nil && c.Label != "":
-		return oneLine(c.Label)
+		return text.OneLine(c.Label)
 	case c != nil:
-		return oneLine(c.ID)
+		return text.OneLine(c.ID)
 	case origin != "":
 		return origin.Class().Label
 	}
@@ -181,11 +181,11 @@ func (e *excerpt) lines(t theme, width int) []string {
 	if e.Asked != "" {
 		add(3, "asked     "+e.Asked, t.dim)
 	}
-	block := func(text string, limit int, style func(string) string) {
-		all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	block := func(words string, limit int, style func(string) string) {
+		all := strings.Split(strings.TrimRight(words, "\n"), "\n")
 		for i, l := range all {
 			if i == limit && len(all) > limit+1 {
-				add(1, fmt.Sprintf("(%s more)", plural(len(all)-limit, "line")), t.dim)
+				add(1, fmt.Sprintf("(%s more)", text.Plural(len(all)-limit, "line")), t.dim)
 				break
 			}
 			add(3, l, style)
@@ -207,14 +207,14 @@ func (e *excerpt) lines(t theme, width int) []string {
 			line = strings.TrimPrefix(c.Name+": ", ": ") + c.Reason
 		}
 		block(line, excerptLines, plain)
-		told := func(text string) bool { // the reason quotes it already
-			reason := oneLine(line)
-			for l := range strings.Lines(text) {
-				if !strings.Contains(reason, oneLine(l)) {
+		told := func(words string) bool { // the reason quotes it already
+			reason := text.OneLine(line)
+			for l := range strings.Lines(words) {
+				if !strings.Contains(reason, text.OneLine(l)) {
 					return false
 				}
 			}
-			return strings.TrimSpace(text) != ""
+			return strings.TrimSpace(words) != ""
 		}
 		switch {
 		case !c.Compared():
@@ -246,7 +246,7 @@ func (e *excerpt) lines(t theme, width int) []string {
 		where(e.At)
 	}
 	if e.More > 0 {
-		add(1, "("+count(e.More)+" more failed)", t.dim)
+		add(1, "("+text.Count(e.More)+" more failed)", t.dim)
 	}
 	if e.Log != "" {
 		add(2, "Log: "+e.Log, plain)
@@ -266,12 +266,12 @@ func (e *excerpt) lines(t theme, width int) []string {
 // askedOf returns a prompt on one line: the first and the last part of a long one.
 func askedOf(prompt string) string {
 	const first, last = 120, 80 // characters
-	text := []rune(oneLine(prompt))
-	if len(text) <= first+last+20 {
-		return string(text)
+	s := []rune(text.OneLine(prompt))
+	if len(s) <= first+last+20 {
+		return string(s)
 	}
-	return fmt.Sprintf("%s ... (%s more characters) ... %s", strings.TrimSpace(string(text[:first])),
-		count(len(text)-first-last), strings.TrimSpace(string(text[len(text)-last:])))
+	return fmt.Sprintf("%s ... (%s more characters) ... %s", strings.TrimSpace(string(s[:first])),
+		text.Count(len(s)-first-last), strings.TrimSpace(string(s[len(s)-last:])))
 }
 
 // shown makes an empty answer visible.
@@ -303,7 +303,7 @@ func diffOf(expected, got string, limit int) []string {
 	all := strings.Split(strings.TrimSuffix(unified, "\n"), "\n")
 	all = all[min(2, len(all)):] // the labels
 	if len(all) > limit {
-		return append(append(lines, all[:limit-1]...), fmt.Sprintf("(%s more)", plural(len(all)-limit+1, "line")))
+		return append(append(lines, all[:limit-1]...), fmt.Sprintf("(%s more)", text.Plural(len(all)-limit+1, "line")))
 	}
 	return append(lines, all...)
 }

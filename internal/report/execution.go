@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // cell is one execution of a run, with its case and its runner.
@@ -27,9 +28,9 @@ func cellAt(run *plumb.Run, at int) cell {
 // name returns the shortest name: the case, with the runner when there are several.
 func (c *cell) name() string {
 	if len(c.run.Info.Runners) == 1 {
-		return oneLine(c.info.ID)
+		return text.OneLine(c.info.ID)
 	}
-	return oneLine(c.info.ID) + " > " + oneLine(c.runner.ID)
+	return text.OneLine(c.info.ID) + " > " + text.OneLine(c.runner.ID)
 }
 
 // repeats returns the number of planned repetitions.
@@ -105,7 +106,7 @@ func (c *cell) counts() []string {
 		words = append(words, passed)
 	}
 	if c.Sessions > 1 {
-		words = append(words, plural(int(c.Sessions), "session"))
+		words = append(words, text.Plural(int(c.Sessions), "session"))
 	}
 	if s, ok := analyze.SamplesOf(c.run, c.at); ok && s.Label == analyze.Flaky {
 		words = append(words, "flaky ("+sureWords(s.Sure)+")")

@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // gateLine is the result of one gate, for people.
@@ -64,7 +65,7 @@ func runGateWords(g *plumb.Gate) string {
 	if g.Kind != "" {
 		words += " of " + string(g.Kind) + " " + g.Name
 	}
-	return oneLine(words) + " >= " + strconv.FormatFloat(round12(g.Least*100), 'g', 6, 64) + " %"
+	return text.OneLine(words) + " >= " + strconv.FormatFloat(round12(g.Least*100), 'g', 6, 64) + " %"
 }
 
 // gateValue renders what a gate is about.
@@ -72,7 +73,7 @@ func gateValue(o *analyze.GateOutcome, dash string) string {
 	cells := rateCells(o.Counts, dash)
 	switch {
 	case o.Metric == plumb.GateCoverage:
-		return percent(o.Counts.Coverage()) + " (" + cells[3] + " measured)"
+		return text.Percent(o.Counts.Coverage()) + " (" + cells[3] + " measured)"
 	case o.Value == nil:
 		return "no result (" + cells[3] + " measured)"
 	case o.Samples != nil && o.Repetitions.Measured > 0:

@@ -13,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/files"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // GitHub shows at most this many annotations of a step, per level.
@@ -52,7 +53,7 @@ func writeActions(o Options, run *plumb.Run) error {
 					return fmt.Errorf("write github-actions report: %w", err)
 				}
 				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level,
-					escapeProperty(o.Redact.String(oneLine(c.info.ID)+" > "+oneLine(c.runner.ID))),
+					escapeProperty(o.Redact.String(text.OneLine(c.info.ID)+" > "+text.OneLine(c.runner.ID))),
 					o.annotationPlace(&c, decided),
 					escapeData(o.Redact.String(annotation(&c, section.title, rec, decided))))
 			}
@@ -106,7 +107,7 @@ func (o *Options) annotationPlace(c *cell, s *session) string {
 	if p.File == "" {
 		return ""
 	}
-	file := filepath.ToSlash(oneLine(plainPath(p.File)))
+	file := filepath.ToSlash(text.OneLine(plainPath(p.File)))
 	if workspace != "" {
 		file = strings.TrimPrefix(file, strings.TrimSuffix(filepath.ToSlash(workspace), "/")+"/")
 	}
@@ -126,9 +127,9 @@ func annotation(c *cell, word string, rec *recording, decided *session) string {
 	if c.Status == plumb.StatusUnexpectedPassed {
 		class, word = plumb.ClassUnexpectedPass().ID, unexpectedPass
 	} else {
-		why, _ = shorten(whyText(c.Execution, decided), markdownText)
+		why = text.Clip(whyText(c.Execution, decided), markdownText)
 	}
-	lines := []string{strings.TrimSuffix(word+": "+why, ": "), "failure class: " + oneLine(class)}
+	lines := []string{strings.TrimSuffix(word+": "+why, ": "), "failure class: " + text.OneLine(class)}
 	if target := c.repeats(); target > 1 {
 		lines = append(lines, fmt.Sprintf("repeats: %d/%d", len(rec.repetitions), target))
 	}
@@ -139,12 +140,12 @@ func annotation(c *cell, word string, rec *recording, decided *session) string {
 		lines = append(lines, fmt.Sprintf("retries: %d", n))
 	}
 	if c.Origin != "" {
-		lines = append(lines, "failure origin: "+oneLine(string(c.Origin)))
+		lines = append(lines, "failure origin: "+text.OneLine(string(c.Origin)))
 	}
 	if dir := c.dir(c.run.Info.ArtifactDir); dir != "" && decided != nil {
 		lines = append(lines,
-			"artifact directory: "+oneLine(plumb.SessionDir(dir, decided.repetition, decided.number)),
-			"execution artifact directory: "+oneLine(dir))
+			"artifact directory: "+text.OneLine(plumb.SessionDir(dir, decided.repetition, decided.number)),
+			"execution artifact directory: "+text.OneLine(dir))
 	}
 	return strings.Join(lines, "\n")
 }

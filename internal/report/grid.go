@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // grid is the table of a run with several runners or prompts: a column for each prompt on each
@@ -52,7 +53,7 @@ func gridOf(run *plumb.Run, dot, dash string) *grid {
 		if !ok {
 			row = len(g.items)
 			rows[info.ItemID()] = row
-			g.items = append(g.items, gridItem{oneLine(info.ItemID()), slices.Repeat([]int{-1}, len(g.columns))})
+			g.items = append(g.items, gridItem{text.OneLine(info.ItemID()), slices.Repeat([]int{-1}, len(g.columns))})
 		}
 		for r := range run.Info.Runners {
 			g.items[row].at[place[info.Prompt]+r] = c*len(run.Info.Runners) + r
@@ -64,14 +65,14 @@ func gridOf(run *plumb.Run, dot, dash string) *grid {
 
 // columnName names a prompt on a runner, without what the run has only one of.
 func columnName(run *plumb.Run, prompt string, runner int, dot string) string {
-	id := oneLine(run.Info.Runners[runner].ID)
+	id := text.OneLine(run.Info.Runners[runner].ID)
 	switch {
 	case prompt == "":
 		return id
 	case len(run.Info.Runners) == 1:
-		return oneLine(prompt)
+		return text.OneLine(prompt)
 	default:
-		return oneLine(prompt) + dot + id
+		return text.OneLine(prompt) + dot + id
 	}
 }
 
@@ -80,10 +81,10 @@ func (g *grid) title(run *plumb.Run) string {
 	n := len(run.Info.Runners)
 	var parts []string
 	if prompts := len(g.columns) / n; g.columns[0].Prompt != "" || prompts > 1 {
-		parts = append(parts, plural(prompts, "prompt"))
+		parts = append(parts, text.Plural(prompts, "prompt"))
 	}
 	if n > 1 {
-		parts = append(parts, plural(n, "runner"))
+		parts = append(parts, text.Plural(n, "runner"))
 	}
 	return strings.Join(parts, " × ")
 }
@@ -128,7 +129,7 @@ func (g *grid) addRates(run *plumb.Run, dash string) {
 		if r.Name == "" {
 			return "no " + kind
 		}
-		return kind + " " + oneLine(r.Name)
+		return kind + " " + text.OneLine(r.Name)
 	}
 	for i := range g.columns {
 		for _, list := range rateLists(&g.columns[i].Breakdown) {
@@ -143,7 +144,7 @@ func (g *grid) addRates(run *plumb.Run, dash string) {
 		for _, list := range rateLists(&g.columns[i].Breakdown) {
 			for _, r := range list.rates {
 				if name := group(list.kind, &r); failing[name] && len(list.rates) > 1 {
-					add(name, i, count(r.Passed)+"/"+count(r.Measured()))
+					add(name, i, text.Count(r.Passed)+"/"+text.Count(r.Measured()))
 				}
 			}
 		}
@@ -207,9 +208,9 @@ func (s *summary) grid(g *grid) {
 			widths = append(widths, w)
 		}
 		line := func(style func(string) string, first string, cell func(i int) string) {
-			cells := []string{style(pad(s.t.fit(first, name), name))}
+			cells := []string{style(text.Pad(s.t.fit(first, name), name))}
 			for i, w := range widths {
-				cells = append(cells, padLeft(s.t.fit(cell(from+i), w), w))
+				cells = append(cells, text.PadLeft(s.t.fit(cell(from+i), w), w))
 			}
 			s.line("%s", strings.Join(cells, "  "))
 		}
@@ -232,10 +233,10 @@ func (s *summary) grid(g *grid) {
 		from = to
 	}
 	if more > 0 {
-		s.line("%s", s.t.dim("("+plural(more, "more case")+" not green)"))
+		s.line("%s", s.t.dim("("+text.Plural(more, "more case")+" not green)"))
 	}
 	if green := len(g.items) - len(items) - max(0, more); green > 0 && len(items) > 0 {
-		s.line("%s", s.t.dim(plural(green, "more case")+": pass everywhere"))
+		s.line("%s", s.t.dim(text.Plural(green, "more case")+": pass everywhere"))
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // The limits of an HTML report. The page names and counts what does not fit; the run directory
@@ -54,7 +55,7 @@ func (r *htmlReport) Close() error {
 	if r.path == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(r.o.Out, "\nHTML report: %s\n\n", oneLine(r.path))
+	_, err := fmt.Fprintf(r.o.Out, "\nHTML report: %s\n\n", text.OneLine(r.path))
 	r.path = ""
 	return err
 }
@@ -169,7 +170,7 @@ func (b *htmlBlocks) add(text []byte) (int, error) {
 // executions writes the sessions of a run, first those of failed and unmeasured executions, so that
 // the page holds them even when it gets full.
 func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) {
-	index := &htmlIndex{RunID: oneLine(run.Info.ID), Runners: []string{}, List: []htmlExecution{}}
+	index := &htmlIndex{RunID: text.OneLine(run.Info.ID), Runners: []string{}, List: []htmlExecution{}}
 	for i := range run.Info.Runners {
 		index.Runners = append(index.Runners, runnerTitle(&run.Info.Runners[i]))
 	}
@@ -207,14 +208,14 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 // execution writes the sessions of one execution, and counts them in the index.
 func (b *htmlBlocks) execution(index *htmlIndex, o *Options, c *cell, rec *recording) (htmlExecution, error) {
 	x := htmlExecution{
-		Case: oneLine(c.info.ID), Word: wordOf(c.Execution).name, Reason: Clean(c.Reason),
-		Category: oneLine(c.info.Category),
+		Case: text.OneLine(c.info.ID), Word: wordOf(c.Execution).name, Reason: text.Clean(c.Reason),
+		Category: text.OneLine(c.info.Category),
 	}
 	if !c.Status.OK() {
 		x.Class = classLabel(c.Class, c.Origin)
 	}
 	for _, t := range c.info.Tags {
-		x.Tags = append(x.Tags, oneLine(t))
+		x.Tags = append(x.Tags, text.OneLine(t))
 	}
 	for _, repetition := range rec.repetitions {
 		for _, s := range repetition {
@@ -266,7 +267,7 @@ func (b *htmlBlocks) session(o *Options, c *cell, s *session) (one htmlSession, 
 			head.Explained[i] = tidy(&tidier{}, head.Explained[i])
 		}
 	}
-	head.ArtifactDir = Clean(c.sessionDir(c.run.Info.ArtifactDir, s.repetition, s.number))
+	head.ArtifactDir = text.Clean(c.sessionDir(c.run.Info.ArtifactDir, s.repetition, s.number))
 	head.Show = c.command("show", o)
 	whole = true
 	if s.report != nil {

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 //go:embed html
@@ -97,7 +98,7 @@ func writePage(
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "<script type=\"application/json\" id=\"index\">%s</script>\n", EscapeJSON(data))
+	fmt.Fprintf(w, "<script type=\"application/json\" id=\"index\">%s</script>\n", text.EscapeJSON(data))
 	fmt.Fprintf(w, "<script>%s</script>\n</body>\n</html>\n", script)
 	return w.Flush()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // The limits of the prompts and answers in the matrix. A browser holds all of them in memory, so
@@ -86,7 +87,7 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 				}
 			}
 			cells := rateCells(analyze.RateOf(run, of), "–")
-			f.Columns = append(f.Columns, htmlColumn{r, oneLine(prompt), f.Runners[r], cells[0], cells[2]})
+			f.Columns = append(f.Columns, htmlColumn{r, text.OneLine(prompt), f.Runners[r], cells[0], cells[2]})
 		}
 	}
 	shown := make(map[int]bool, min(len(run.Executions), htmlExecutions))
@@ -109,9 +110,9 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 			}
 			if c >= 0 && row.Item == "" {
 				info := &run.Cases[c]
-				row.Item, row.Category = oneLine(cmp.Or(info.Item, info.ID)), oneLine(info.Category)
+				row.Item, row.Category = text.OneLine(cmp.Or(info.Item, info.ID)), text.OneLine(info.Category)
 				for _, t := range info.Tags {
-					row.Tags = append(row.Tags, oneLine(t))
+					row.Tags = append(row.Tags, text.OneLine(t))
 				}
 			}
 		}
@@ -168,7 +169,7 @@ func (c *cell) time() string {
 	if c.State != plumb.ExecutionDone || c.Sessions == 0 {
 		return ""
 	}
-	return duration(analyze.Elapsed(c.Execution))
+	return text.Millis(analyze.Elapsed(c.Execution))
 }
 
 // htmlAnswer is what the matrix shows of one execution: what was asked, and the answers.

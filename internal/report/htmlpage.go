@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // htmlFront is what the page shows before any script runs.
@@ -196,7 +197,7 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate, g *grid) {
 		case r.Measured() == 0:
 			add(name, cells[0], "nothing was measured")
 		case x.Repeated && x.Rate.OK:
-			add(name, count(x.Passed)+"/"+count(x.Measured), percent(x.Rate.Value)+" of the samples · 95 % interval "+
+			add(name, text.Count(x.Passed)+"/"+text.Count(x.Measured), text.Percent(x.Rate.Value)+" of the samples · 95 % interval "+
 				shares(x.Rate.Lo, x.Rate.Hi, "–")+" · "+cells[0]+" cases always pass")
 		default:
 			add(name, cells[0], cells[1]+" · 95 % interval "+cells[2])
@@ -209,9 +210,9 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate, g *grid) {
 			passed(g.names[i], g.columns[i].Overall)
 		}
 	}
-	missing := plural(all.Errored, "error")
+	missing := text.Plural(all.Errored, "error")
 	if all.NotRun() > 0 {
-		missing += ", " + count(all.NotRun()) + " not run"
+		missing += ", " + text.Count(all.NotRun()) + " not run"
 	}
 	add("Coverage", cells[3], missing)
 	spent := analyze.Spent(run, -1)
@@ -229,12 +230,12 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate, g *grid) {
 		}
 		add("Tokens", brief1000(spent.InputTokens+spent.OutputTokens), more)
 	}
-	add("Time", duration(durationMs(run)), timesWords(run, "–"))
+	add("Time", text.Millis(durationMs(run)), timesWords(run, "–"))
 	cached := ""
 	if spent.Cached > 0 {
-		cached = count(spent.Cached) + " from the cache"
+		cached = text.Count(spent.Cached) + " from the cache"
 	}
-	add("Sessions", count(spent.Sessions), cached)
+	add("Sessions", text.Count(spent.Sessions), cached)
 }
 
 // brief1000 renders a large number with three digits: 12.3k, 4.56M.
@@ -248,13 +249,13 @@ func brief1000(n int64) string {
 			return fmt.Sprintf("%.*f%s", digits, x, unit.name)
 		}
 	}
-	return count(n)
+	return text.Count(n)
 }
 
 func (f *htmlFront) rates(run *plumb.Run, all analyze.Breakdown) {
 	add := func(kind, name string, cells []string, known bool, value, lo, hi float64) {
 		x := htmlRate{
-			Name: oneLine(name), Kind: kind, Passed: cells[0], Rate: cells[1], Interval: cells[2], Coverage: cells[3],
+			Name: text.OneLine(name), Kind: kind, Passed: cells[0], Rate: cells[1], Interval: cells[2], Coverage: cells[3],
 		}
 		if known {
 			x.Low, x.Width, x.Value, x.Known = math.Round(lo*1000)/10, math.Round((hi-lo)*1000)/10,
@@ -308,7 +309,7 @@ func (f *htmlFront) flaky(run *plumb.Run) {
 func (f *htmlFront) provenance(o *Options, run *plumb.Run) {
 	info := &run.Info
 	add := func(name, value string) {
-		if value = oneLine(value); value != "" {
+		if value = text.OneLine(value); value != "" {
 			f.Facts = append(f.Facts, [2]string{name, value})
 		}
 	}
@@ -341,13 +342,13 @@ func (f *htmlFront) provenance(o *Options, run *plumb.Run) {
 	add("plumb", info.PlumbVersion)
 	add("run directory", o.dir(run))
 	for _, c := range conclusionsOf(o, run) {
-		f.Notes = append(f.Notes, plumb.Note{Level: c.level(), Text: Clean(c.label + ": " + c.text)})
+		f.Notes = append(f.Notes, plumb.Note{Level: c.level(), Text: text.Clean(c.label + ": " + c.text)})
 	}
 	for i, n := range run.Notes {
 		if i == htmlList {
 			break
 		}
-		f.Notes = append(f.Notes, plumb.Note{Level: oneLine(n.Level), Text: Clean(n.Text), Hint: Clean(n.Hint)})
+		f.Notes = append(f.Notes, plumb.Note{Level: text.OneLine(n.Level), Text: text.Clean(n.Text), Hint: text.Clean(n.Hint)})
 	}
 }
 
@@ -374,7 +375,7 @@ func (f *htmlFront) failures(o *Options, run *plumb.Run) error {
 func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
 	c := cellAt(run, i)
 	w := wordOf(c.Execution)
-	x := htmlFailed{Execution: i, Case: oneLine(c.info.ID), Word: w.name, Mark: w.mark, Label: w.label}
+	x := htmlFailed{Execution: i, Case: text.OneLine(c.info.ID), Word: w.name, Mark: w.mark, Label: w.label}
 	if len(run.Info.Runners) > 1 {
 		x.Runner = runnerTitle(c.runner)
 	}
@@ -392,7 +393,7 @@ func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
 		x.Why = whyOf(c.Execution, s)
 		x.Answer, _ = clip(s.output(), excerptText)
 		if s != nil {
-			x.Directory = oneLine(c.sessionDir(run.Info.ArtifactDir, s.repetition, s.number))
+			x.Directory = text.OneLine(c.sessionDir(run.Info.ArtifactDir, s.repetition, s.number))
 		}
 		x.Why.Explain = c.askAbout(o, s)
 	}

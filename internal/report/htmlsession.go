@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // The limits of what a page shows of one session beside its timeline.
@@ -82,7 +83,7 @@ func tidy[T any](t *tidier, v T) (out T) {
 
 func (t *tidier) copy(v reflect.Value) reflect.Value {
 	if at, ok := reflect.TypeAssert[plumb.Position](v); ok {
-		at.File = oneLine(plainPath(at.File))
+		at.File = text.OneLine(plainPath(at.File))
 		return reflect.ValueOf(at)
 	}
 	out := reflect.New(v.Type()).Elem()
@@ -115,7 +116,7 @@ func (t *tidier) copy(v reflect.Value) reflect.Value {
 // session adds the facts of a session report.
 func (h *htmlHead) session(r *plumb.SessionReport) {
 	fact := func(name, value string) {
-		if value = oneLine(value); value != "" {
+		if value = text.OneLine(value); value != "" {
 			h.Facts = append(h.Facts, [2]string{name, value})
 		}
 	}
@@ -124,19 +125,19 @@ func (h *htmlHead) session(r *plumb.SessionReport) {
 	fact("session", r.SessionID)
 	fact("finish reason", string(r.FinishReason))
 	if r.DurationMs > 0 {
-		fact("duration", duration(r.DurationMs))
+		fact("duration", text.Millis(r.DurationMs))
 	}
 	if r.LatencyMs > 0 && r.LatencyMs != r.DurationMs {
-		fact("latency", duration(r.LatencyMs))
+		fact("latency", text.Millis(r.LatencyMs))
 	}
 	if r.Steps > 0 {
-		fact("steps", count(r.Steps))
+		fact("steps", text.Count(r.Steps))
 	}
 	if r.Requests > 0 {
-		fact("requests", count(r.Requests))
+		fact("requests", text.Count(r.Requests))
 	}
 	if r.CostUSD != nil {
-		fact("cost", Money(*r.CostUSD))
+		fact("cost", text.Money(*r.CostUSD))
 	}
 	if r.ExitCode != nil {
 		fact("exit code", strconv.Itoa(*r.ExitCode))
@@ -193,7 +194,7 @@ func parameterWords(p plumb.Parameters) string {
 		words = append(words, "seed "+strconv.FormatInt(*p.Seed, 10))
 	}
 	if p.MaxOutputTokens != nil {
-		words = append(words, "at most "+count(*p.MaxOutputTokens)+" tokens")
+		words = append(words, "at most "+text.Count(*p.MaxOutputTokens)+" tokens")
 	}
 	if p.ReasoningEffort != nil {
 		words = append(words, "effort "+*p.ReasoningEffort)

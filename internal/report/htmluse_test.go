@@ -60,7 +60,7 @@ func TestHTMLIsInert(t *testing.T) {
 		}
 		b.wait(fmt.Sprintf("(document.querySelector(%[1]q)?.scrollIntoView(), scrollBy(0, 500), document.querySelector(%[1]q))", want))
 		if got := ask[string](b, `JSON.stringify(document.documentElement.dataset)`); strings.Contains(got, "pwned") {
-			t.Errorf("#%s: a text was isControl: %s", view, got)
+			t.Errorf("#%s: a text was run: %s", view, got)
 		}
 		if n := ask[int](b, `document.querySelectorAll("img, svg[onload], a[href^=javascript], iframe, object").length`); n != 0 {
 			t.Errorf("#%s: %d texts became markup", view, n)

@@ -18,7 +18,7 @@ import (
 	mdtext "github.com/yuin/goldmark/text"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // hostileTexts are texts that do something where they are read as anything but text.
@@ -74,22 +74,22 @@ func liveMarkdown(source string) (live []string) {
 func TestF24HostileTexts(t *testing.T) {
 	t.Parallel()
 	styles := regexp.MustCompile(`\x1b\[[0-9;]*m`)
-	for _, text := range hostileTexts() {
+	for _, s := range hostileTexts() {
 		check := func(name, what, got string) {
 			plain := got
 			if what == "color" {
 				if strings.Contains(got, "\x1b[35;5m") {
-					t.Errorf("%s with %q: a foreign color", name, text)
+					t.Errorf("%s with %q: a foreign color", name, s)
 				}
 				plain = styles.ReplaceAllString(got, "")
 			}
-			if at := strings.IndexFunc(plain, doc.Hidden); at >= 0 {
-				t.Errorf("%s, %s, with %q: control character in %q", name, what, text, plain[max(0, at-60):min(len(plain), at+20)])
+			if at := strings.IndexFunc(plain, text.Hidden); at >= 0 {
+				t.Errorf("%s, %s, with %q: control character in %q", name, what, s, plain[max(0, at-60):min(len(plain), at+20)])
 			}
 			switch what {
 			case Markdown:
 				for _, live := range liveMarkdown(got) {
-					t.Errorf("%s with %q: live: %q in\n%s", name, text, live, got)
+					t.Errorf("%s with %q: live: %q in\n%s", name, s, live, got)
 				}
 			case JUnit:
 				d := xml.NewDecoder(strings.NewReader(got))
@@ -97,14 +97,14 @@ func TestF24HostileTexts(t *testing.T) {
 					if _, err := d.Token(); errors.Is(err, io.EOF) {
 						break
 					} else if err != nil {
-						t.Fatalf("%s with %q: %v", name, text, err)
+						t.Fatalf("%s with %q: %v", name, s, err)
 					}
 				}
 			case GitHubActions:
 				command := regexp.MustCompile(`^::(error|warning|notice) title=[^:\n]*::`)
 				for line := range strings.Lines(got) {
 					if !command.MatchString(line) {
-						t.Errorf("%s with %q: the line %q", name, text, line)
+						t.Errorf("%s with %q: the line %q", name, s, line)
 					}
 				}
 			}
@@ -118,14 +118,14 @@ func TestF24HostileTexts(t *testing.T) {
 		} {
 			for _, priced := range []bool{true, false} {
 				l := make()
-				l = poisonedWith(l, text)
+				l = poisonedWith(l, s)
 				for i := range l.events {
 					if r := l.events[i].Result; r != nil && !priced {
 						r.CostUSD = nil
 					}
 				}
 				for _, kind := range []string{Markdown, JUnit, GitHubActions, Terminal, JSONSummary} {
-					check(name, kind, l.render(t, kind, Options{Unicode: true, Getenv: getenv, Flags: "--config " + ShellWord(text)}))
+					check(name, kind, l.render(t, kind, Options{Unicode: true, Getenv: getenv, Flags: "--config " + ShellWord(s)}))
 				}
 				check(name, "color", l.render(t, Terminal, Options{Unicode: true, Color: true}))
 			}
@@ -133,7 +133,7 @@ func TestF24HostileTexts(t *testing.T) {
 		for _, gates := range [][]string{nil, {"pass_rate >= -5pp", "broken <= 0"}} {
 			c := lostRun(t, gates...)
 			data := *c
-			poisonNames(reflect.ValueOf(c.Comparison), text)
+			poisonNames(reflect.ValueOf(c.Comparison), s)
 			for _, kind := range []string{Markdown, JUnit, GitHubActions, Terminal, JSON} {
 				check("comparison", kind, renderComparison(t, kind, Options{Unicode: true, Getenv: getenv}, &data))
 			}

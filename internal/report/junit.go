@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // junitOutput limits the output of one test case, in bytes. CI systems read whole files into
@@ -159,7 +160,7 @@ func junitCaseOf(o *Options, c *cell) (junitCase, error) {
 	if x.ClassName == "" {
 		x.ClassName = xmlText(suiteTitle(&c.run.Info, " "))
 	}
-	reason := xmlText(oneLine(c.Reason))
+	reason := xmlText(text.OneLine(c.Reason))
 	if c.State != plumb.ExecutionDone || c.Outcome == plumb.OutcomeSkipped {
 		if reason == "" {
 			reason = strings.TrimSuffix("not run: "+stopWords(c.run), ": ")
@@ -172,10 +173,11 @@ func junitCaseOf(o *Options, c *cell) (junitCase, error) {
 		return x, err
 	}
 	x.Properties = &junitProperties{caseProperties(c, decided)}
-	if out, missing := shorten(decided.output(), junitOutput); out != "" {
-		x.SystemOut = &junitText{xmlText(out)}
-		if missing > 0 {
-			x.SystemOut.Text += fmt.Sprintf("\n(%s more bytes: %s)", count(missing), xmlText(c.command("show", o)))
+	if out := decided.output(); out != "" {
+		short := text.Clip(out, junitOutput)
+		x.SystemOut = &junitText{xmlText(short)}
+		if missing := len(out) - len(short); missing > 0 {
+			x.SystemOut.Text += fmt.Sprintf("\n(%s more bytes: %s)", text.Count(missing), xmlText(c.command("show", o)))
 		}
 	}
 	message := &junitMessage{
@@ -261,7 +263,7 @@ func nonEmpty(pairs ...string) []junitProperty {
 	var out []junitProperty
 	for i := 0; i+1 < len(pairs); i += 2 {
 		if pairs[i+1] != "" {
-			out = append(out, junitProperty{Name: pairs[i], Value: xmlText(oneLine(pairs[i+1]))})
+			out = append(out, junitProperty{Name: pairs[i], Value: xmlText(text.OneLine(pairs[i+1]))})
 		}
 	}
 	return out
@@ -295,5 +297,5 @@ func xmlText(s string) string {
 			return r
 		}
 		return -1
-	}, Clean(s))
+	}, text.Clean(s))
 }

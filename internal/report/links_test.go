@@ -25,6 +25,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // told is what a session of these tests answers: a text that no other session has.
@@ -436,7 +437,7 @@ func sideOfRow(words string, side int) string {
 
 // checkPairs checks what the rows of the page of a comparison of two runs show.
 func checkPairs(t *rapid.T, page string, c *Compared, names [2]string) {
-	if head := "Pairs <small>" + plural(len(htmlPairs(c)), "pair") + "</small>"; !strings.Contains(page, head) {
+	if head := "Pairs <small>" + text.Plural(len(htmlPairs(c)), "pair") + "</small>"; !strings.Contains(page, head) {
 		t.Errorf("the page does not have %q", head)
 	}
 	var index comparisonIndex

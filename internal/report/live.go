@@ -10,6 +10,8 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 const (
@@ -93,7 +95,7 @@ func (r *terminal) view(now time.Time, width, rows int) []string {
 		return nil
 	}
 	done, planned := r.work()
-	position := " " + count(done) + "/" + count(planned)
+	position := " " + text.Count(done) + "/" + text.Count(planned)
 	tail := position
 	if p := r.progress(now); p != "" {
 		tail += r.t.dot + p
@@ -106,7 +108,7 @@ func (r *terminal) view(now time.Time, width, rows int) []string {
 	if rows > 1 {
 		counters := r.counters()
 		if r.hidden > 0 {
-			counters += r.t.dim(" (" + count(r.hidden) + " of them not shown)")
+			counters += r.t.dim(" (" + text.Count(r.hidden) + " of them not shown)")
 		}
 		lines = append(lines, counters)
 	}
@@ -122,12 +124,12 @@ func (r *terminal) view(now time.Time, width, rows int) []string {
 			show = room - 1
 		}
 		for _, x := range r.oldest(show) {
-			elapsed := duration(max(0, now.Sub(r.running[x]).Milliseconds()))
-			lines = append(lines, "  "+pad(r.t.fit(r.name(x), max(1, width-12)),
+			elapsed := text.Millis(max(0, now.Sub(r.running[x]).Milliseconds()))
+			lines = append(lines, "  "+text.Pad(r.t.fit(r.name(x), max(1, width-12)),
 				min(30, max(1, width-12)))+"  "+r.t.dim(elapsed))
 		}
 		if more := len(r.running) - show; more > 0 {
-			lines = append(lines, r.t.dim("  and "+count(more)+" more running"))
+			lines = append(lines, r.t.dim("  and "+text.Count(more)+" more running"))
 		}
 	}
 	for i := range lines {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // The limits of a Markdown report. GitHub accepts comments of fewer than 65,536 characters; the
@@ -41,7 +42,7 @@ type markup string
 
 // set returns a text as it is if Markdown shows it so, and otherwise as code.
 func set(s string) markup {
-	if s = oneLine(s); literal(s) {
+	if s = text.OneLine(s); literal(s) {
 		return markup(s)
 	}
 	return code(s)
@@ -108,7 +109,7 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 		m.add("## %s Plumb: %s\n\n", mark, g.title(run))
 		for i, h := range headlines(run, g, "–") {
 			if i == markdownItems {
-				m.add("- and %s more\n", count(len(g.columns)-i))
+				m.add("- and %s more\n", text.Count(len(g.columns)-i))
 				break
 			}
 			m.add("- %s\n", code(h.words))
@@ -218,15 +219,15 @@ func (m *page) rates(run *plumb.Run) {
 			}
 		}
 	}
-	text := "| | pass | rate | 95 % interval | coverage |\n| --- | ---: | ---: | ---: | ---: |\n" +
+	s := "| | pass | rate | 95 % interval | coverage |\n| --- | ---: | ---: | ---: | ---: |\n" +
 		join(rows[:min(len(rows), markdownRows)], "")
 	if more := len(rows) - markdownRows; more > 0 {
-		text += marked("\n(%s more)\n", plural(more, "row"))
+		s += marked("\n(%s more)\n", text.Plural(more, "row"))
 	}
 	if notes = notes[:min(len(notes), summaryRows)]; len(notes) > 0 {
-		text += "\n" + join(notes, "\n\n") + "\n"
+		s += "\n" + join(notes, "\n\n") + "\n"
 	}
-	m.part(text + "\n")
+	m.part(s + "\n")
 }
 
 // grid writes a table of the cases that are not green everywhere.
@@ -255,10 +256,10 @@ func (m *page) grid(run *plumb.Run, g *grid) {
 		b += "\n"
 	}
 	if more := len(items) - markdownRows; more > 0 {
-		b += marked("\n(%s more)\n", plural(more, "case"))
+		b += marked("\n(%s more)\n", text.Plural(more, "case"))
 	}
 	if green := len(g.items) - len(items); green > 0 {
-		b += marked("\n%s: pass everywhere.\n", plural(green, "more case"))
+		b += marked("\n%s: pass everywhere.\n", text.Plural(green, "more case"))
 	}
 	m.part(b + "\n")
 }
@@ -274,19 +275,19 @@ func (m *page) flaky(run *plumb.Run) {
 		m.add("- %s %s\n", code(l.name), l.words)
 	}
 	if more > 0 {
-		m.add("- and %s more\n", count(more))
+		m.add("- and %s more\n", text.Count(more))
 	}
 	m.add("\n")
 }
 
 func (m *page) figures(run *plumb.Run) {
 	spent := analyze.Spent(run, -1)
-	parts := []markup{marked("time %s", duration(durationMs(run)))}
+	parts := []markup{marked("time %s", text.Millis(durationMs(run)))}
 	if words := timesWords(run, "–"); words != "" {
 		parts = append(parts, set(words))
 	}
 	if spent.InputTokens+spent.OutputTokens > 0 {
-		parts = append(parts, marked("tokens %s in, %s out", count(spent.InputTokens), count(spent.OutputTokens)))
+		parts = append(parts, marked("tokens %s in, %s out", text.Count(spent.InputTokens), text.Count(spent.OutputTokens)))
 	}
 	if spent.Sessions > 0 {
 		parts = append(parts, marked("cost %s", costWords(spent, run)))
@@ -337,11 +338,11 @@ func (m *page) findings(o *Options, run *plumb.Run) error {
 		m.add("### %s\n\n", strings.ToUpper(section.title[:1])+section.title[1:])
 		for i, g := range section.groups {
 			if i == summaryGroups {
-				m.add("(%s more)\n\n", plural(len(section.groups)-i, "class"))
+				m.add("(%s more)\n\n", text.Plural(len(section.groups)-i, "class"))
 				break
 			}
 			if g.Class.ID != "" {
-				m.add("**%s** · %s\n\n", code(classLabel(&g.Class, "")), count(g.Count))
+				m.add("**%s** · %s\n\n", code(classLabel(&g.Class, "")), text.Count(g.Count))
 			}
 			for _, x := range g.Executions {
 				if m.full {
@@ -358,7 +359,7 @@ func (m *page) findings(o *Options, run *plumb.Run) error {
 		}
 	}
 	if n := f.ExpectedFailed.Count; n > 0 {
-		m.add("%s failed as expected.\n\n", plural(n, "case"))
+		m.add("%s failed as expected.\n\n", text.Plural(n, "case"))
 	}
 	return nil
 }
@@ -367,7 +368,7 @@ func (m *page) findings(o *Options, run *plumb.Run) error {
 func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
 	c := cellAt(run, x)
 	line := "- " + code(c.name())
-	if reason := oneLine(c.Reason); reason != "" {
+	if reason := text.OneLine(c.Reason); reason != "" {
 		line += " " + code(reason)
 	}
 	m.part(line + "\n")
@@ -379,12 +380,13 @@ func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
 	if err != nil || decided == nil || c.Status == plumb.StatusUnexpectedPassed {
 		return err
 	}
-	why, missing := shorten(whyText(c.Execution, decided), markdownText)
-	if strings.TrimSpace(why) == "" || oneLine(why) == oneLine(c.Reason) {
+	whole := whyText(c.Execution, decided)
+	why := text.Clip(whole, markdownText)
+	if strings.TrimSpace(why) == "" || text.OneLine(why) == text.OneLine(c.Reason) {
 		return nil
 	}
-	if missing > 0 {
-		why += fmt.Sprintf("\n(%s more bytes)", count(missing))
+	if missing := len(whole) - len(why); missing > 0 {
+		why += fmt.Sprintf("\n(%s more bytes)", text.Count(missing))
 	}
 	language := ""
 	if strings.Contains(why, "\n+++ got\n") {
@@ -405,7 +407,7 @@ func (m *page) notes(run *plumb.Run) {
 	m.add("### Notes\n\n")
 	for i, n := range run.Notes {
 		if i == summaryNotes {
-			m.add("- and %s more\n", count(len(run.Notes)-i))
+			m.add("- and %s more\n", text.Count(len(run.Notes)-i))
 			break
 		}
 		line := marked("- %s: %s", n.Level, code(n.Text))
@@ -418,7 +420,7 @@ func (m *page) notes(run *plumb.Run) {
 
 // code puts a text into a code span on one line, in which no character has a special meaning.
 func code(s string) markup {
-	s = oneLine(s)
+	s = text.OneLine(s)
 	if s == "" {
 		return ""
 	}
@@ -431,7 +433,7 @@ func code(s string) markup {
 
 // setCell is [set] for a table.
 func setCell(s string) markup {
-	if s = oneLine(s); literal(s) {
+	if s = text.OneLine(s); literal(s) {
 		return markup(s)
 	}
 	return cellText(s)
@@ -440,7 +442,7 @@ func setCell(s string) markup {
 // cellText is [code] for a table, in which a bar ends the cell even inside code. Renderers disagree
 // about bars after backslashes, so a text with a bar has no character that Markdown knows.
 func cellText(s string) markup {
-	if s = oneLine(s); !strings.Contains(s, "|") {
+	if s = text.OneLine(s); !strings.Contains(s, "|") {
 		return code(s)
 	}
 	var b strings.Builder
@@ -457,7 +459,7 @@ func cellText(s string) markup {
 // fence puts a text into a fenced block that it cannot close.
 func fence(s, language string) markup {
 	ticks := strings.Repeat("`", max(3, longestRun(s)+1))
-	return markup(ticks + language + "\n" + strings.TrimRight(Clean(s), "\n") + "\n" + ticks)
+	return markup(ticks + language + "\n" + strings.TrimRight(text.Clean(s), "\n") + "\n" + ticks)
 }
 
 // longestRun returns the length of the longest run of backticks in s.

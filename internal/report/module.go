@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/script"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // ModuleOptions configure how a reporter module is loaded, and what it learns about the run beyond
@@ -163,7 +165,7 @@ func (r *moduleReporter) call(hook string, ev moduleEvent) error {
 		return nil
 	}
 	ev.Context = &r.context
-	text, err := json.Marshal(without(r.o.Redact, ev))
+	s, err := json.Marshal(without(r.o.Redact, ev))
 	if err != nil {
 		return fmt.Errorf("encode what %s gets: %w", hook, err)
 	}
@@ -176,11 +178,11 @@ func (r *moduleReporter) call(hook string, ev moduleEvent) error {
 			Source               *plumb.Position
 		}
 	}
-	err = r.ask(ctx, &answer, "report", hook, string(text))
+	err = r.ask(ctx, &answer, "report", hook, string(s))
 	switch {
 	case err != nil && ctx.Err() != nil:
 		r.stopped = true
-		r.note(fmt.Sprintf("%s took longer than %v; the reporter is not called again", hook, r.o.HookLimit))
+		r.note(fmt.Sprintf("%s took longer than %s; the reporter is not called again", hook, text.Duration(r.o.HookLimit)))
 	case err != nil:
 		r.stopped = r.vm.Dead()
 		r.note(hook + ": " + err.Error())
@@ -337,7 +339,7 @@ func (r *moduleReporter) caseFinished(run *plumb.Run, caseID string, first int, 
 		Tags    []string          `json:"tags"`
 		Passed  bool              `json:"passed"`
 		Results []json.RawMessage `json:"runnerResults"`
-	}{CaseID: c.ID, Tags: list(c.Tags), Passed: x.passed}
+	}{CaseID: c.ID, Tags: doc.Array(c.Tags), Passed: x.passed}
 	for k := range run.Info.Runners {
 		text := x.results[run.Info.Runners[k].ID]
 		r.held -= len(text)
@@ -415,10 +417,10 @@ func (r *moduleReporter) Close() error {
 	}
 	r.vm = nil
 	if r.more > 0 {
-		r.trouble = append(r.trouble, "and "+count(r.more)+" more errors")
+		r.trouble = append(r.trouble, "and "+text.Count(r.more)+" more errors")
 	}
 	for _, t := range r.trouble {
-		fmt.Fprintf(r.o.Stderr, "reporter %s: %s\n", oneLine(r.path), t)
+		fmt.Fprintf(r.o.Stderr, "reporter %s: %s\n", text.OneLine(r.path), t)
 	}
 	if r.o.Strict && len(r.trouble) > 0 {
 		err = errors.Join(err, fmt.Errorf("reporter %s: %s", r.path, r.trouble[0]))

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // moduleContext is the documented ReporterContext.
@@ -69,14 +70,14 @@ func (o *ModuleOptions) context(run *plumb.Run) moduleContext {
 		SelectedExecutionCount: len(run.Executions),
 		Repeat:                 max(1, info.Repeat), ScheduleMode: info.Schedule, MaxParallel: max(1, info.Parallel),
 		CaseFilter: chosen(o.CaseFilter), RunnerFilter: chosen(o.RunnerFilter), TagFilter: info.SelectedTags,
-		DeclaredTags: list(info.DeclaredTags),
+		DeclaredTags: doc.Array(info.DeclaredTags),
 	}
 }
 
 // info returns what hooks receive about a case.
 func (o *ModuleOptions) info(c *plumb.CaseInfo) (json.RawMessage, error) {
 	x := moduleCaseInfo{
-		ID: c.ID, Tags: list(c.Tags), Category: c.Category, Difficulty: c.Difficulty, ExpectedFail: c.ExpectedFail,
+		ID: c.ID, Tags: doc.Array(c.Tags), Category: c.Category, Difficulty: c.Difficulty, ExpectedFail: c.ExpectedFail,
 	}
 	var own json.RawMessage
 	if known := o.known(c.ID); known != nil {

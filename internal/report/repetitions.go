@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // repeatRow is a row of a table of rates, below the row of a group of executions: what their
@@ -28,20 +29,20 @@ func repeatRows(run *plumb.Run, r analyze.Rate, whole bool, dash string) []repea
 	add := func(key, name, pass string, e analyze.Estimate, of string) {
 		cells := []string{pass, dash, dash, of}
 		if !math.IsNaN(e.Value) {
-			cells[1] = percent(e.Value)
+			cells[1] = text.Percent(e.Value)
 		}
 		if e.OK {
 			cells[2] = shares(e.Lo, e.Hi, dash)
 		}
 		rows = append(rows, repeatRow{key, name, cells, e})
 	}
-	cases := func(n int) string { return count(n) + "/" + count(r.Planned) }
+	cases := func(n int) string { return text.Count(n) + "/" + text.Count(r.Planned) }
 	if x := r.Repetitions(run); x.Repeated {
-		passed := count(x.Passed) + "/" + count(x.Measured)
+		passed := text.Count(x.Passed) + "/" + text.Count(x.Measured)
 		if x.Stopped > 0 { // its share of passed repetitions is no estimate
 			passed = dash
 		}
-		add("samples", "samples", passed, x.Rate, count(x.Measured)+"/"+count(x.Planned))
+		add("samples", "samples", passed, x.Rate, text.Count(x.Measured)+"/"+text.Count(x.Planned))
 		if all, ok := x.All(); ok && whole {
 			k := strconv.Itoa(all.K)
 			add("passAt"+k, "pass@"+k, "", all.At, cases(all.Cases))
@@ -80,7 +81,7 @@ func repeatNotes(run *plumb.Run, r analyze.Rate) []string {
 	switch {
 	case x.Stopped > 0:
 		notes = append(notes, fmt.Sprintf("%s stopped at the first repetition that was not green, so there is no pass "+
-			"rate of the samples; with --all-repetitions there is one", plural(x.Stopped, "case")))
+			"rate of the samples; with --all-repetitions there is one", text.Plural(x.Stopped, "case")))
 	case x.Repeated && x.Cases == 0:
 		notes = append(notes, "no repetition was measured, so there is no pass rate of the samples")
 	}
@@ -94,10 +95,10 @@ func repeatNotes(run *plumb.Run, r analyze.Rate) []string {
 	}
 	if x.Alike() {
 		notes = append(notes, fmt.Sprintf("cases of one category behave alike (design effect %.1f): %s say as much as "+
-			"about %.0f independent ones", x.DesignEffect, plural(x.Cases, "case"), float64(x.Cases)/x.DesignEffect))
+			"about %.0f independent ones", x.DesignEffect, text.Plural(x.Cases, "case"), float64(x.Cases)/x.DesignEffect))
 	}
 	if s.Graded && s.N < fewScores && !math.IsNaN(s.Min) {
-		notes = append(notes, fmt.Sprintf("scores of %s: min %.2f, median %.2f, max %.2f", plural(s.N, "case"), s.Min,
+		notes = append(notes, fmt.Sprintf("scores of %s: min %.2f, median %.2f, max %.2f", text.Plural(s.N, "case"), s.Min,
 			s.Median, s.Max))
 	}
 	return notes
@@ -110,7 +111,7 @@ func labelWords(x *analyze.Repetitions) string {
 		analyze.Flaky, analyze.StableFail, analyze.StablePass, analyze.Undetermined,
 	} {
 		if n := x.Labels[l]; n > 0 {
-			parts = append(parts, count(n)+" "+string(l))
+			parts = append(parts, text.Count(n)+" "+string(l))
 		}
 	}
 	if x.Labels[analyze.Undetermined] > 0 {
@@ -126,7 +127,7 @@ func sureWords(sure float64) string {
 
 // flakyWords describes a flaky case.
 func flakyWords(s *analyze.CaseSamples) string {
-	return fmt.Sprintf("%s/%s passed, %s", count(s.Passed), count(s.Measured), sureWords(s.Sure))
+	return fmt.Sprintf("%s/%s passed, %s", text.Count(s.Passed), text.Count(s.Measured), sureWords(s.Sure))
 }
 
 // medianWords describes what a case of a group used by medians with their intervals. It is empty if
@@ -143,7 +144,7 @@ func medianWords(run *plumb.Run, r analyze.Rate, dash string) string {
 	}
 	m := r.Metrics(run)
 	add(m.Tokens, wholeNumber, " tokens")
-	add(m.CostUSD, Money, "")
+	add(m.CostUSD, text.Money, "")
 	add(m.Steps, oneDecimal, " steps")
 	if len(parts) == 0 {
 		return ""
@@ -164,9 +165,9 @@ func bounds(q analyze.Quantile, render func(float64) string, dash string) string
 	return render(q.Lo) + dash + render(q.Hi)
 }
 
-func wholeNumber(x float64) string { return count(int64(math.Round(x))) }
+func wholeNumber(x float64) string { return text.Count(int64(math.Round(x))) }
 
-func milliseconds(x float64) string { return duration(int64(math.Round(x))) }
+func milliseconds(x float64) string { return text.Millis(int64(math.Round(x))) }
 
 func oneDecimal(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0") }
 
@@ -185,14 +186,14 @@ func figureRows(run *plumb.Run, r analyze.Rate, dash string) (rows [][]string) {
 		render func(float64) string
 	}{
 		{"tokens", m.Tokens, wholeNumber},
-		{"cost", m.CostUSD, Money},
+		{"cost", m.CostUSD, text.Money},
 		{"latency", m.LatencyMs, milliseconds},
 		{"steps", m.Steps, oneDecimal},
 	} {
 		if !x.metric.Median.Bounded() {
 			continue
 		}
-		row := []string{x.name, count(x.metric.N)}
+		row := []string{x.name, text.Count(x.metric.N)}
 		for _, q := range []analyze.Quantile{x.metric.Median, x.metric.P90, x.metric.Mean.Quantile()} {
 			value := dash
 			if !math.IsNaN(q.Value) {
@@ -216,7 +217,7 @@ type figureGroup struct {
 func figureGroups(run *plumb.Run, details bool, dash string) (groups []figureGroup) {
 	add := func(kind, name string, r analyze.Rate) {
 		if rows := figureRows(run, r, dash); len(rows) > 0 {
-			groups = append(groups, figureGroup{kind, oneLine(name), rows})
+			groups = append(groups, figureGroup{kind, text.OneLine(name), rows})
 		}
 	}
 	for i := range run.Info.Runners {
@@ -269,8 +270,8 @@ func CaseWords(run *plumb.Run, i int, dash string) string {
 	s, ok := analyze.SamplesOf(run, i)
 	switch {
 	case ok:
-		words := fmt.Sprintf("%s/%s passed, %s (95 %% %s), flip rate %s, %s", count(s.Passed), count(s.Measured),
-			percent(s.Rate()), shares(s.Lo, s.Hi, dash), percent(s.Flips), s.Label)
+		words := fmt.Sprintf("%s/%s passed, %s (95 %% %s), flip rate %s, %s", text.Count(s.Passed), text.Count(s.Measured),
+			text.Percent(s.Rate()), shares(s.Lo, s.Hi, dash), text.Percent(s.Flips), s.Label)
 		if s.Label != analyze.Undetermined {
 			words += ", " + sureWords(s.Sure)
 		}

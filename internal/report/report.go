@@ -20,6 +20,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/calibrate"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Options configure where a reporter writes and what it may use. The zero value writes nowhere, in
@@ -257,26 +258,17 @@ func (o *Options) dir(run *plumb.Run) string {
 
 // suiteTitle names the suite of a run on one line: name, tier and the first digits of the hash.
 func suiteTitle(info *plumb.RunInfo, sep string) string {
-	parts := []string{oneLine(info.SuiteName)}
+	parts := []string{text.OneLine(info.SuiteName)}
 	if parts[0] == "" {
-		parts[0] = oneLine(info.SuitePath)
+		parts[0] = text.OneLine(info.SuitePath)
 	}
 	if info.Tier != "" && !strings.HasSuffix(parts[0], info.Tier) {
-		parts = append(parts, oneLine(info.Tier))
+		parts = append(parts, text.OneLine(info.Tier))
 	}
-	if hash := shortHash(info.SuiteHash); hash != "" {
+	if hash := text.ShortHash(text.OneLine(info.SuiteHash), 8); hash != "" {
 		parts = append(parts, hash)
 	}
 	return strings.Join(parts, sep)
-}
-
-// shortHash keeps the first 8 hex digits of a hash, which is enough to compare by eye.
-func shortHash(hash string) string {
-	algorithm, digits, ok := strings.Cut(oneLine(hash), ":")
-	if !ok || len(digits) <= 8 {
-		return oneLine(hash)
-	}
-	return algorithm + ":" + digits[:8]
 }
 
 // runnerTitle returns the id of a runner and, if the id does not name it, the model.
@@ -291,20 +283,20 @@ func runnerTitle(r *plumb.RunnerInfo) string {
 		model = r.Agent.Type
 	}
 	if model == "" || r.ID == model || r.ID == r.Agent.Model {
-		return oneLine(r.ID)
+		return text.OneLine(r.ID)
 	}
-	return oneLine(r.ID + " (" + model + ")")
+	return text.OneLine(r.ID + " (" + model + ")")
 }
 
 // judgeTitle names the judge, or returns "" when no check needs one.
 func judgeTitle(info *plumb.RunInfo) string {
 	switch {
 	case info.SelfJudged && info.Judge != "":
-		return oneLine(info.Judge) + " (self-judged)"
+		return text.OneLine(info.Judge) + " (self-judged)"
 	case info.SelfJudged:
 		return "self-judged: each model judges its own answers"
 	}
-	return oneLine(info.Judge)
+	return text.OneLine(info.Judge)
 }
 
 // casesWords returns how many cases of the suite were selected.
@@ -315,13 +307,13 @@ func casesWords(run *plumb.Run) string {
 			items[run.Cases[i].ItemID()] = true
 		}
 		if len(items)*prompts == len(run.Cases) {
-			return plural(len(items), "case") + " in " + plural(prompts, "prompt")
+			return text.Plural(len(items), "case") + " in " + text.Plural(prompts, "prompt")
 		}
 	}
 	if all := run.Info.SuiteCases; all > len(run.Cases) {
-		return count(len(run.Cases)) + " of " + plural(all, "case")
+		return text.Count(len(run.Cases)) + " of " + text.Plural(all, "case")
 	}
-	return plural(len(run.Cases), "case")
+	return text.Plural(len(run.Cases), "case")
 }
 
 // stopWords explains why a run ended early, or returns "" if it did not.
@@ -343,7 +335,7 @@ func stopWords(run *plumb.Run) string {
 	if known, ok := words[run.End.Stop]; ok {
 		return known
 	}
-	return "stopped: " + oneLine(string(run.End.Stop))
+	return "stopped: " + text.OneLine(string(run.End.Stop))
 }
 
 // flags returns the flags that a later command needs to find the run, after a space.
@@ -351,7 +343,7 @@ func (o *Options) flags() string {
 	if o.Flags == "" {
 		return ""
 	}
-	return " " + oneLine(o.Flags)
+	return " " + text.OneLine(o.Flags)
 }
 
 // A command is a suggested next command, with its purpose.
@@ -395,7 +387,7 @@ func nextSteps(o *Options, run *plumb.Run, look string) []command {
 // ShellWord quotes an argument that a shell would split or expand. It keeps spaces: two ids can differ
 // in their number.
 func ShellWord(s string) string {
-	s = strings.NewReplacer("\n", " ", "\t", " ").Replace(Clean(s))
+	s = strings.NewReplacer("\n", " ", "\t", " ").Replace(text.Clean(s))
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+=,"
 	if s != "" && strings.Trim(s, plain) == "" {
 		return s

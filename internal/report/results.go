@@ -13,8 +13,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"unicode/utf16"
-	"unicode/utf8"
 
 	json2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,6 +21,8 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/calibrate"
+	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // resultsSchema is the version of the format that [WriteResults] writes. A new key does not change
@@ -218,38 +218,38 @@ func (r *Results) Close() error {
 
 // Write writes the whole document, once.
 func (r *Results) Write(w io.Writer, run *plumb.Run) error {
-	doc := newDocument(w)
-	doc.members("{\n", suiteResult{
+	out := newDocument(w)
+	out.members("{\n", suiteResult{
 		SuitePath: run.Info.SuitePath, StartedAt: stamp(run.StartedAt), EndedAt: stamp(run.EndedAt),
 		DurationMs: durationMs(run), SuiteRunArtifactDir: run.Info.ArtifactDir,
-		DeclaredTags: list(run.Info.DeclaredTags), SelectedTags: list(run.Info.SelectedTags),
+		DeclaredTags: doc.Array(run.Info.DeclaredTags), SelectedTags: doc.Array(run.Info.SelectedTags),
 	})
-	fmt.Fprint(doc, ",\n  \"cases\": [")
+	fmt.Fprint(out, ",\n  \"cases\": [")
 	if r.spool != nil {
 		if err := r.spool.close(); err != nil {
 			return err
 		}
-		if _, err := io.Copy(doc, io.NewSectionReader(r.file, 0, math.MaxInt64)); err != nil {
+		if _, err := io.Copy(out, io.NewSectionReader(r.file, 0, math.MaxInt64)); err != nil {
 			return fmt.Errorf("write results: %w", err)
 		}
 	}
-	if err := r.cases(doc, run, len(run.Cases)); err != nil {
+	if err := r.cases(out, run, len(run.Cases)); err != nil {
 		return err
 	}
-	doc.endList(len(run.Cases))
-	fmt.Fprint(doc, ",\n  \"runners\": [")
+	out.endList(len(run.Cases))
+	fmt.Fprint(out, ",\n  \"runners\": [")
 	for i := range run.Info.Runners {
-		doc.element(i, doc.encode(agentSummary(run, i, r.averages[i].Summary(run, i))))
+		out.element(i, out.encode(agentSummary(run, i, r.averages[i].Summary(run, i))))
 	}
-	doc.endList(len(run.Info.Runners))
+	out.endList(len(run.Info.Runners))
 	p := provenanceOf(run, r.recorded || recorded(run))
 	p.Judging = calibrate.Assess(run, r.calibrations)
 	if r.lifts != nil {
 		p.Lifts = r.lifts()
 	}
-	doc.members(",\n", p)
-	fmt.Fprint(doc, "\n}\n")
-	return doc.close()
+	out.members(",\n", p)
+	fmt.Fprint(out, "\n}\n")
+	return out.close()
 }
 
 const (
@@ -319,7 +319,7 @@ func (r *Results) render(run *plumb.Run, out []renderedCase) {
 					buf.Grow(res.size())
 					err = json2.MarshalWrite(buf, &res, options)
 				}
-				out[i] = renderedCase{json: EscapeJSON(buf.Bytes()), figures: figures, err: err}
+				out[i] = renderedCase{json: text.EscapeJSON(buf.Bytes()), figures: figures, err: err}
 			}
 		})
 	}
@@ -330,7 +330,7 @@ func (r *Results) renderCase(run *plumb.Run, c int) (caseResult, []caseFigures, 
 	n := len(run.Info.Runners)
 	info := &run.Cases[c]
 	res := caseResult{
-		CaseID: info.ID, Prompt: info.Prompt, Item: info.Item, Source: info.Source, Tags: list(info.Tags), Passed: true, CaseHash: info.Hash,
+		CaseID: info.ID, Prompt: info.Prompt, Item: info.Item, Source: info.Source, Tags: doc.Array(info.Tags), Passed: true, CaseHash: info.Hash,
 		Category: info.Category, Difficulty: info.Difficulty, ExpectedFail: info.ExpectedFail,
 		RunnerResults: make([]runnerResult, n),
 	}
@@ -382,7 +382,7 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 		},
 		Decision: run.Decision,
 		Complete: run.End != nil && run.Totals.Finished == run.Totals.Planned && run.End.Stop == "",
-		Notes:    list(run.Notes), Snapshots: analyze.Snapshots(run),
+		Notes:    doc.Array(run.Notes), Snapshots: analyze.Snapshots(run),
 		RunID: info.ID, PlumbVersion: info.PlumbVersion, SuiteName: info.SuiteName, SuiteVersion: info.SuiteVersion,
 		Tier: info.Tier, SuiteHash: info.SuiteHash, SuiteCases: info.SuiteCases, Judge: info.Judge,
 		SelfJudged: info.SelfJudged, Embedder: info.Embedder, Schedule: info.Schedule, Parallel: info.Parallel,
@@ -422,14 +422,6 @@ func named(run *plumb.Run, rates []analyze.Rate, has bool) []namedRate {
 	return out
 }
 
-// list returns an empty list instead of nil, which JSON would render as null.
-func list[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
-}
-
 // document writes one JSON object piece by piece and keeps the first error.
 type document struct {
 	*bufio.Writer
@@ -454,7 +446,7 @@ func resultOptions() json2.Options {
 func (d *document) encode(v any, o ...json2.Options) []byte {
 	b, err := json2.Marshal(v, append(o, resultOptions())...)
 	d.err = cmp.Or(d.err, err)
-	return EscapeJSON(b)
+	return text.EscapeJSON(b)
 }
 
 // members writes the members of v after the given text, one per line.
@@ -486,34 +478,3 @@ func (d *document) close() error {
 	}
 	return nil
 }
-
-// EscapeJSON escapes in a JSON document the characters that JSON allows inside strings and a
-// terminal would interpret or hide, because the document may be printed to a terminal. The value of
-// the JSON does not change.
-func EscapeJSON(doc []byte) []byte {
-	if !slices.ContainsFunc(doc, func(c byte) bool { return c >= 0x7f }) { // faster than decoding runes
-		return doc
-	}
-	return escapeRunes(doc, isControl)
-}
-
-// escapeRunes escapes in a JSON document the characters of strings for which escaped holds.
-func escapeRunes(doc []byte, escaped func(rune) bool) []byte {
-	at := bytes.IndexFunc(doc, escaped)
-	if at < 0 {
-		return doc
-	}
-	out := make([]byte, 0, len(doc)+len(doc)/8)
-	for ; at >= 0; at = bytes.IndexFunc(doc, escaped) {
-		out = append(out, doc[:at]...)
-		r, size := utf8.DecodeRune(doc[at:])
-		for _, unit := range utf16.AppendRune(nil, r) {
-			out = fmt.Appendf(out, "\\u%04x", unit)
-		}
-		doc = doc[at+size:]
-	}
-	return append(out, doc...)
-}
-
-// isControl reports whether [forbidden] holds for r and encoding/json writes r unescaped.
-func isControl(r rune) bool { return r >= 0x7f && forbidden(r) }

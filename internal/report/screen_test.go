@@ -57,7 +57,7 @@ func (s *screen) resize(width, height int) {
 			s.rows = s.rows[:len(s.rows)-1]
 			continue
 		}
-		s.scrolled = append(s.scrolled, text(s.rows[0]))
+		s.scrolled = append(s.scrolled, screenText(s.rows[0]))
 		s.rows = s.rows[1:]
 		s.y--
 	}
@@ -113,7 +113,7 @@ func (s *screen) down() {
 		s.y++
 		return
 	}
-	s.scrolled = append(s.scrolled, text(s.rows[0]))
+	s.scrolled = append(s.scrolled, screenText(s.rows[0]))
 	s.rows = append(s.rows[1:], nil)
 }
 
@@ -204,7 +204,7 @@ func (s *screen) erase(y int) {
 	}
 }
 
-func text(row []string) string { return strings.TrimRight(strings.Join(row, ""), " ") }
+func screenText(row []string) string { return strings.TrimRight(strings.Join(row, ""), " ") }
 
 // String returns all lines, scrolled and visible, without the empty ones at the end.
 func (s *screen) String() string {
@@ -212,7 +212,7 @@ func (s *screen) String() string {
 	defer s.mu.Unlock()
 	lines := append([]string{}, s.scrolled...)
 	for _, row := range s.rows {
-		lines = append(lines, text(row))
+		lines = append(lines, screenText(row))
 	}
 	return strings.TrimRight(strings.Join(lines, "\n"), "\n")
 }

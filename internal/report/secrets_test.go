@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // canaries are secrets of which no report may show a part, by name.
@@ -80,10 +81,10 @@ func planted(l *log, text string) *log {
 }
 
 // readAs decodes a report as its reader does.
-func readAs(t *testing.T, name, text string) string {
+func readAs(t *testing.T, name, s string) string {
 	t.Helper()
 	var b strings.Builder
-	b.WriteString(text)
+	b.WriteString(s)
 	texts := func(v any) {
 		var walk func(any)
 		walk = func(v any) {
@@ -105,12 +106,12 @@ func readAs(t *testing.T, name, text string) string {
 	switch name {
 	case JSON, JSONSummary:
 		var v any
-		if err := json.Unmarshal([]byte(text), &v); err != nil {
+		if err := json.Unmarshal([]byte(s), &v); err != nil {
 			t.Errorf("%s is no JSON any more: %v", name, err)
 		}
 		texts(v)
 	case JUnit:
-		d := xml.NewDecoder(strings.NewReader(text))
+		d := xml.NewDecoder(strings.NewReader(s))
 		for {
 			token, err := d.Token()
 			if errors.Is(err, io.EOF) {
@@ -130,10 +131,10 @@ func readAs(t *testing.T, name, text string) string {
 			}
 		}
 	case HTML:
-		for _, v := range pageBlocks(t, text) {
+		for _, v := range pageBlocks(t, s) {
 			texts(v)
 		}
-		index, err := json.Marshal(indexOf(t, text))
+		index, err := json.Marshal(indexOf(t, s))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -142,11 +143,11 @@ func readAs(t *testing.T, name, text string) string {
 			t.Fatal(err)
 		}
 		texts(v)
-		b.WriteString(html.UnescapeString(text))
+		b.WriteString(html.UnescapeString(s))
 	case GitHubActions:
-		b.WriteString(strings.NewReplacer("%0A", "\n", "%0D", "\r", "%3A", ":", "%2C", ",", "%25", "%").Replace(text))
+		b.WriteString(strings.NewReplacer("%0A", "\n", "%0D", "\r", "%3A", ":", "%2C", ",", "%25", "%").Replace(s))
 	}
-	return Clean(ansi.Strip(b.String()))
+	return text.Clean(ansi.Strip(b.String()))
 }
 
 // shows reports whether a text contains a secret or a long prefix of it, also when it is wrapped

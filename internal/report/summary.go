@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // The limits of the final summary. It counts what it omits, and the suggested commands show the
@@ -156,7 +157,7 @@ func (s *summary) rates(brief bool) {
 	for i := range min(len(s.run.Info.Runners), summaryRows) {
 		name := "all"
 		if len(s.run.Info.Runners) > 1 {
-			name = oneLine(s.run.Info.Runners[i].ID)
+			name = text.OneLine(s.run.Info.Runners[i].ID)
 		}
 		b := analyze.RunnerRates(s.run, i)
 		add(s.t.bold, name, rateCells(b.Overall, s.t.dash)...)
@@ -179,7 +180,7 @@ func (s *summary) rates(brief bool) {
 					add(s.t.dim, fmt.Sprintf("    (%d more)", len(shown)-i))
 					break
 				}
-				add(plain, "    "+cmp.Or(oneLine(r.Name), "(none)"), rateCells(r, s.t.dash)...)
+				add(plain, "    "+cmp.Or(text.OneLine(r.Name), "(none)"), rateCells(r, s.t.dash)...)
 				repeats("      ", r, false)
 			}
 			if green > 0 {
@@ -225,7 +226,7 @@ func notePrefix(run *plumb.Run, i int) string {
 	if len(run.Info.Runners) == 1 {
 		return ""
 	}
-	return oneLine(run.Info.Runners[i].ID) + ": "
+	return text.OneLine(run.Info.Runners[i].ID) + ": "
 }
 
 // figuresOfCases writes what the cases of each group used.
@@ -260,10 +261,10 @@ func (s *summary) flaky() {
 		width = max(width, min(ansi.StringWidth(l.name), 40))
 	}
 	for _, l := range lines {
-		s.line("  %s  %s", pad(l.name, width), s.t.dim(l.words))
+		s.line("  %s  %s", text.Pad(l.name, width), s.t.dim(l.words))
 	}
 	if more > 0 {
-		s.line("  %s", s.t.dim(fmt.Sprintf("(%s more)", count(more))))
+		s.line("  %s", s.t.dim(fmt.Sprintf("(%s more)", text.Count(more))))
 	}
 }
 
@@ -273,10 +274,10 @@ func (s *summary) table(table [][]string, styles []func(string) string, widths [
 	for i, cells := range table {
 		name, rest := cells[0], ""
 		if len(cells) > 1 {
-			name = pad(name, widths[0])
+			name = text.Pad(name, widths[0])
 		}
 		for c := 1; c < len(cells); c++ {
-			rest += gap + padLeft(cells[c], widths[c])
+			rest += gap + text.PadLeft(cells[c], widths[c])
 		}
 		if i == 0 {
 			name, rest = name+rest, ""
@@ -301,19 +302,19 @@ func (s *summary) figures() {
 	}
 	s.line("")
 	if spent.InputTokens+spent.OutputTokens > 0 {
-		tokens := count(spent.InputTokens) + " in, " + count(spent.OutputTokens) + " out"
+		tokens := text.Count(spent.InputTokens) + " in, " + text.Count(spent.OutputTokens) + " out"
 		if spent.ReasoningTokens > 0 {
-			tokens += ", " + count(spent.ReasoningTokens) + " of it reasoning"
+			tokens += ", " + text.Count(spent.ReasoningTokens) + " of it reasoning"
 		}
 		if spent.CacheTokens > 0 {
-			tokens += "; " + count(spent.CacheTokens) + " in read from the prompt cache"
+			tokens += "; " + text.Count(spent.CacheTokens) + " in read from the prompt cache"
 		}
 		fact("tokens", tokens)
 	}
 	if spent.Sessions > 0 {
 		fact("cost", costWords(spent, s.run))
 	}
-	fact("time", strings.TrimSuffix(duration(durationMs(s.run))+"; "+timesWords(s.run, s.t.dash), "; "))
+	fact("time", strings.TrimSuffix(text.Millis(durationMs(s.run))+"; "+timesWords(s.run, s.t.dash), "; "))
 	for i := range min(len(s.run.Info.Runners), summaryRows) {
 		if words := medianWords(s.run, analyze.RunnerRates(s.run, i).Overall, s.t.dash); words != "" {
 			fact("a case", notePrefix(s.run, i)+words)
@@ -332,14 +333,14 @@ func (s *summary) figures() {
 	if slow := analyze.Slowest(s.run, summarySlow); len(slow) > 0 && analyze.Times(s.run).N > 1 {
 		parts := make([]string, len(slow))
 		for i, x := range slow {
-			parts[i] = s.name(x) + " " + duration(analyze.Elapsed(&s.run.Executions[x]))
+			parts[i] = s.name(x) + " " + text.Millis(analyze.Elapsed(&s.run.Executions[x]))
 		}
 		fact("slowest", strings.Join(parts, ", "))
 	}
 }
 
 func cacheWords(spent analyze.Spending) string {
-	return count(spent.Cached) + " of " + plural(spent.Sessions, "answer") + " from the cache"
+	return text.Count(spent.Cached) + " of " + text.Plural(spent.Sessions, "answer") + " from the cache"
 }
 
 // costWords returns the cost of a run, and for how many executions it is unknown.
@@ -347,12 +348,12 @@ func costWords(spent analyze.Spending, run *plumb.Run) string {
 	if !spent.Priced(run) {
 		return "unknown" + noPrice(run)
 	}
-	words := Money(spent.CostUSD)
+	words := text.Money(spent.CostUSD)
 	if spent.JudgeCostUSD > 0 {
-		words += ", " + Money(spent.JudgeCostUSD) + " of it for judging"
+		words += ", " + text.Money(spent.JudgeCostUSD) + " of it for judging"
 	}
 	if spent.Unpriced > 0 {
-		words += ", unknown for " + plural(spent.Unpriced, "execution")
+		words += ", unknown for " + text.Plural(spent.Unpriced, "execution")
 	}
 	return words
 }
@@ -361,7 +362,7 @@ func costWords(spent analyze.Spending, run *plumb.Run) string {
 func noPrice(run *plumb.Run) string {
 	var models []string
 	for i := range run.Info.Runners {
-		model := oneLine(run.Info.Runners[i].Agent.Model)
+		model := text.OneLine(run.Info.Runners[i].Agent.Model)
 		spent := analyze.Spent(run, i)
 		if spent.Unpriced == 0 || spent.InputTokens+spent.OutputTokens == 0 || slices.Contains(models, model) {
 			continue
@@ -417,7 +418,7 @@ func (s *summary) findings() (look string) {
 		}
 		for i, g := range section.groups {
 			if i == summaryGroups {
-				s.line("  (%s more)", plural(len(section.groups)-i, "class"))
+				s.line("  (%s more)", text.Plural(len(section.groups)-i, "class"))
 				break
 			}
 			s.class(title, &g)
@@ -443,8 +444,8 @@ func (s *summary) findings() (look string) {
 
 // class writes a failure class after a text: on one line if the excerpts of its executions are above.
 func (s *summary) class(before string, g *analyze.Group) {
-	title := before + fmt.Sprintf("%s %s  %s", s.t.bold(classLabel(&g.Class, "")), s.t.dim("["+oneLine(g.Class.ID)+"]"),
-		count(g.Count))
+	title := before + fmt.Sprintf("%s %s  %s", s.t.bold(classLabel(&g.Class, "")), s.t.dim("["+text.OneLine(g.Class.ID)+"]"),
+		text.Count(g.Count))
 	if !s.shown {
 		s.line("%s", title)
 		s.items(g)
@@ -480,7 +481,7 @@ func (s *summary) class(before string, g *analyze.Group) {
 func (s *summary) items(g *analyze.Group) {
 	for _, x := range g.Executions {
 		line := "    " + s.name(x)
-		if reason := oneLine(s.run.Executions[x].Reason); reason != "" {
+		if reason := text.OneLine(s.run.Executions[x].Reason); reason != "" {
 			line += "  " + s.t.dim(reason)
 		}
 		s.line("%s", line)
@@ -498,12 +499,12 @@ func moreWords(g *analyze.Group) string {
 	case more == 0:
 		return ""
 	case notAsked == 0:
-		return count(more) + " more"
+		return text.Count(more) + " more"
 	case notAsked == more:
-		return plural(more, "more case") + " not run, because the runner had failed"
+		return text.Plural(more, "more case") + " not run, because the runner had failed"
 	default:
-		return fmt.Sprintf("%s more, and %s not run, because the runner had failed", count(more-notAsked),
-			plural(notAsked, "case"))
+		return fmt.Sprintf("%s more, and %s not run, because the runner had failed", text.Count(more-notAsked),
+			text.Plural(notAsked, "case"))
 	}
 }
 
@@ -514,7 +515,7 @@ func (s *summary) notes() {
 	s.line("")
 	for i, n := range s.run.Notes {
 		if i == summaryNotes {
-			s.line("(%s more)", plural(len(s.run.Notes)-i, "note"))
+			s.line("(%s more)", text.Plural(len(s.run.Notes)-i, "note"))
 			break
 		}
 		for _, l := range noteLines(s.t, n) {
@@ -529,9 +530,9 @@ func noteLines(t theme, n plumb.Note) []string {
 	if n.Level == "warning" {
 		word = t.yellow("warning")
 	}
-	lines := []string{word + ": " + oneLine(n.Text)}
+	lines := []string{word + ": " + text.OneLine(n.Text)}
 	if n.Hint != "" {
-		lines = append(lines, "  "+t.cyan("hint: "+oneLine(n.Hint)))
+		lines = append(lines, "  "+t.cyan("hint: "+text.OneLine(n.Hint)))
 	}
 	return lines
 }
@@ -543,7 +544,7 @@ func (s *summary) where(look string) {
 	s.width = 0
 	s.line("")
 	if dir := s.o.dir(s.run); dir != "" {
-		s.line("%s%s", s.t.dim(pad("run", 10)), oneLine(dir))
+		s.line("%s%s", s.t.dim(text.Pad("run", 10)), text.OneLine(dir))
 	}
 	steps := nextSteps(s.o, s.run, look)
 	if s.explain != "" {
@@ -561,13 +562,13 @@ func (s *summary) where(look string) {
 		if i == 0 {
 			label = "next"
 		}
-		if line := pad(step.line, longest); room == 0 ||
+		if line := text.Pad(step.line, longest); room == 0 ||
 			10+ansi.StringWidth(line)+3+ansi.StringWidth(step.why) <= room {
-			s.line("%s%s   %s", s.t.dim(pad(label, 10)), s.t.cyan(line), s.t.dim(step.why))
+			s.line("%s%s   %s", s.t.dim(text.Pad(label, 10)), s.t.cyan(line), s.t.dim(step.why))
 			continue
 		}
-		s.line("%s%s", s.t.dim(pad(label, 10)), s.t.cyan(step.line))
-		s.line("%s%s", pad("", 12), s.t.dim(step.why))
+		s.line("%s%s", s.t.dim(text.Pad(label, 10)), s.t.cyan(step.line))
+		s.line("%s%s", text.Pad("", 12), s.t.dim(step.why))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // excerptLimit limits the failures shown during the run; further failures are counted.
@@ -186,9 +187,9 @@ func (r *terminal) heading(x execution, res *plumb.ExecutionResult) string {
 // name returns the shortest name of an execution: the case, with the runner when there are several.
 func (r *terminal) name(x execution) string {
 	if r.single {
-		return oneLine(x.caseID)
+		return text.OneLine(x.caseID)
 	}
-	return oneLine(x.caseID) + " > " + oneLine(x.runnerID)
+	return text.OneLine(x.caseID) + " > " + text.OneLine(x.runnerID)
 }
 
 // print writes lines, or queues them for the painter when there is a live view.
@@ -303,14 +304,14 @@ func (r *terminal) header(run *plumb.Run) []string {
 		lines = append(lines, r.t.label("judge")+judge)
 	}
 	if info.Embedder != "" {
-		lines = append(lines, r.t.label("embedder")+oneLine(info.Embedder))
+		lines = append(lines, r.t.label("embedder")+text.OneLine(info.Embedder))
 	}
 	if info.ScoredFrom != "" {
-		lines = append(lines, r.t.label("scored")+"the sessions of run "+oneLine(info.ScoredFrom)+", judged again")
+		lines = append(lines, r.t.label("scored")+"the sessions of run "+text.OneLine(info.ScoredFrom)+", judged again")
 	}
 	if n := run.Totals.Finished; n > 0 {
-		lines = append(lines, r.t.label("resumed")+fmt.Sprintf("%s of %s already done", count(n),
-			count(run.Totals.Planned)))
+		lines = append(lines, r.t.label("resumed")+fmt.Sprintf("%s of %s already done", text.Count(n),
+			text.Count(run.Totals.Planned)))
 	}
 	if r.o.recorded(run) {
 		lines = append(lines, r.t.yellow(recordingNotice(&run.Info)))
@@ -321,22 +322,22 @@ func (r *terminal) header(run *plumb.Run) []string {
 // counters renders the counts of outcomes.
 func (r *terminal) counters() string {
 	t := &r.totals
-	parts := []string{r.t.green(count(t.Passed) + " pass")}
+	parts := []string{r.t.green(text.Count(t.Passed) + " pass")}
 	if t.UnexpectedPassed > 0 {
-		parts[0] += r.t.red(" (" + count(t.UnexpectedPassed) + " unexpectedly)")
+		parts[0] += r.t.red(" (" + text.Count(t.UnexpectedPassed) + " unexpectedly)")
 	}
 	if t.Failed > 0 {
-		fail := count(t.Failed) + " fail"
+		fail := text.Count(t.Failed) + " fail"
 		if t.Failed > t.ExpectedFailed {
 			fail = r.t.red(fail)
 		}
 		if t.ExpectedFailed > 0 {
-			fail += r.t.dim(" (" + count(t.ExpectedFailed) + " as expected)")
+			fail += r.t.dim(" (" + text.Count(t.ExpectedFailed) + " as expected)")
 		}
 		parts = append(parts, fail)
 	}
 	if t.Errored > 0 {
-		parts = append(parts, r.t.yellow(count(t.Errored)+" not measured"))
+		parts = append(parts, r.t.yellow(text.Count(t.Errored)+" not measured"))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -352,11 +353,11 @@ func (r *terminal) progress(now time.Time) string {
 		}
 		parts = append(parts, rateWords(rate))
 		if !r.hanging(now) {
-			parts = append(parts, eta+duration(left.Milliseconds()))
+			parts = append(parts, eta+text.Millis(left.Milliseconds()))
 		}
 	}
 	if r.totals.CostUSD > 0 {
-		parts = append(parts, Money(r.totals.CostUSD))
+		parts = append(parts, text.Money(r.totals.CostUSD))
 	}
 	return strings.Join(parts, r.t.dot)
 }
@@ -384,7 +385,7 @@ func (r *terminal) hanging(now time.Time) bool {
 func rateWords(perSecond float64) string {
 	switch {
 	case perSecond >= 10:
-		return fmt.Sprintf("%s/s", count(int64(perSecond)))
+		return fmt.Sprintf("%s/s", text.Count(int64(perSecond)))
 	case perSecond >= 0.5:
 		return fmt.Sprintf("%.1f/s", perSecond)
 	default:
@@ -419,7 +420,7 @@ func (r *terminal) paintPlain(every time.Duration) {
 		r.mu.Lock()
 		if now := r.o.Now(); !now.Before(r.nextLine) {
 			r.nextLine = now.Add(lineGap(now.Sub(r.pace.start)))
-			line := fmt.Sprintf("%s/%s done: %s", count(r.totals.Finished), count(r.totals.Planned), r.counters())
+			line := fmt.Sprintf("%s/%s done: %s", text.Count(r.totals.Finished), text.Count(r.totals.Planned), r.counters())
 			if p := r.progress(now); p != "" {
 				line += r.t.dot + p
 			}
@@ -428,7 +429,7 @@ func (r *terminal) paintPlain(every time.Duration) {
 			}
 			if longest := r.oldest(1); len(longest) > 0 { // shows that a long session still runs
 				elapsed := max(0, now.Sub(r.running[longest[0]]).Milliseconds())
-				line += fmt.Sprintf("%s%d running (longest %s)", r.t.dot, len(r.running), duration(elapsed))
+				line += fmt.Sprintf("%s%d running (longest %s)", r.t.dot, len(r.running), text.Millis(elapsed))
 			}
 			if w := r.waiting(); w != "" {
 				line += r.t.dot + w
@@ -487,7 +488,7 @@ func (r *terminal) Close() error {
 	}
 	r.ended = true
 	r.rest()
-	line := fmt.Sprintf("the run ended early, after %s of %s: ", count(r.totals.Finished), count(r.totals.Planned))
+	line := fmt.Sprintf("the run ended early, after %s of %s: ", text.Count(r.totals.Finished), text.Count(r.totals.Planned))
 	r.print("", r.t.yellow(line)+r.counters())
 	return r.err
 }

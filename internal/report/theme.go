@@ -6,6 +6,8 @@ import (
 
 	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
+
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // theme is how the terminal reporter draws: with or without color, in Unicode or in ASCII.
@@ -43,14 +45,14 @@ func (t theme) bold(s string) string   { return t.style(s, lipgloss.NewStyle().B
 func (t theme) dim(s string) string    { return t.style(s, lipgloss.NewStyle().Faint(true)) }
 
 // label renders the name of a line of facts.
-func (t theme) label(s string) string { return t.dim(pad(s, 10)) }
+func (t theme) label(s string) string { return t.dim(text.Pad(s, 10)) }
 
 // fit truncates a line to the display width; 0 means no limit.
 func (t theme) fit(s string, width int) string {
 	if width <= 0 || ansi.StringWidth(s) <= width {
 		return s
 	}
-	return ansi.Truncate(s, width, fit(t.ellipsis, width))
+	return ansi.Truncate(s, width, text.Fit(t.ellipsis, width))
 }
 
 // wrap breaks a line at words to fit the display width, into at most limit lines; 0 means no width

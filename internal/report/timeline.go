@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // step is one entry in the timeline of a session on a page: a message, or a tool call with all
@@ -100,7 +101,7 @@ func (t *timelineBuilder) sub(id string) int {
 	}
 	n, ok := t.subs[id]
 	if !ok {
-		t.names = append(t.names, oneLine(id))
+		t.names = append(t.names, text.OneLine(id))
 		n = len(t.names)
 		t.subs[id] = n
 	}
@@ -139,18 +140,18 @@ func (t *timelineBuilder) add(ev *plumb.SessionEvent) {
 			kind = "thinking"
 		}
 		t.steps = append(t.steps, step{
-			Kind: kind, Sub: t.sub(ev.Subagent), Role: oneLine(ev.Role),
-			Phase: oneLine(ev.Phase), started: ev.At,
+			Kind: kind, Sub: t.sub(ev.Subagent), Role: text.OneLine(ev.Role),
+			Phase: text.OneLine(ev.Phase), started: ev.At,
 		})
 		s := &t.steps[len(t.steps)-1]
 		s.Text = s.keep(ev.Text)
 	case plumb.SessionToolCall:
 		s := t.step(ev, "call")
-		s.Tool, s.Args = oneLine(ev.Tool), s.keep(argsText(ev.Args))
+		s.Tool, s.Args = text.OneLine(ev.Tool), s.keep(argsText(ev.Args))
 	case plumb.SessionToolResult:
 		s := t.step(ev, "result")
 		if s.Tool == "" {
-			s.Tool = oneLine(ev.Tool)
+			s.Tool = text.OneLine(ev.Tool)
 		}
 		s.Output, s.Answered, s.Failed = s.keep(ev.Output), true, ev.IsError
 		if n := len(s.Lines); n > 0 && s.Lines[n-1].Exit == nil {
@@ -171,15 +172,15 @@ func (t *timelineBuilder) add(ev *plumb.SessionEvent) {
 		s.Reads = append(s.Reads, s.keep(ev.Path))
 	case plumb.SessionFileChange:
 		s := t.step(ev, "change")
-		s.Writes = append(s.Writes, fileWrite{s.keep(ev.Path), oneLine(ev.Change)})
+		s.Writes = append(s.Writes, fileWrite{s.keep(ev.Path), text.OneLine(ev.Change)})
 	case plumb.SessionSkill:
 		s := t.step(ev, "skill")
-		s.Skills = append(s.Skills, skillUse{oneLine(ev.Skill), oneLine(ev.Signal)})
+		s.Skills = append(s.Skills, skillUse{text.OneLine(ev.Skill), text.OneLine(ev.Signal)})
 	case plumb.SessionDenial:
 		s := t.step(ev, "denied")
 		s.Kind = "denied"
 		if s.Tool == "" {
-			s.Tool = oneLine(ev.Tool)
+			s.Tool = text.OneLine(ev.Tool)
 		}
 		s.Denied = s.keep(ev.Text)
 		if s.Denied == "" {
@@ -187,7 +188,7 @@ func (t *timelineBuilder) add(ev *plumb.SessionEvent) {
 		}
 	default: // an event of a later version is shown, not dropped
 		s := t.step(ev, "call")
-		s.Tool, s.Output, s.Answered = oneLine(string(ev.Type)), s.keep(ev.Text+ev.Output), true
+		s.Tool, s.Output, s.Answered = text.OneLine(string(ev.Type)), s.keep(ev.Text+ev.Output), true
 	}
 }
 
@@ -202,15 +203,15 @@ func (s *step) keep(text string) string {
 // an output is as informative as its start. It returns how many bytes it removed.
 func clip(s string, limit int) (short string, cut int) {
 	if len(s) <= limit {
-		return Clean(s), 0
+		return text.Clean(s), 0
 	}
-	head, _ := shorten(s, limit*3/4)
+	head := text.Clip(s, limit*3/4)
 	tail := s[len(s)-limit/4:]
 	for len(tail) > 0 && tail[0]&0xC0 == 0x80 {
 		tail = tail[1:]
 	}
 	cut = len(s) - len(head) - len(tail)
-	return fmt.Sprintf("%s\n[%s bytes omitted]\n%s", Clean(head), count(cut), Clean(tail)), cut
+	return fmt.Sprintf("%s\n[%s bytes omitted]\n%s", text.Clean(head), text.Count(cut), text.Clean(tail)), cut
 }
 
 // argsText renders the arguments of a call, one per line if there are several.

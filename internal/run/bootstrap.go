@@ -16,6 +16,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // bootstrap runs the program that prepares a workspace, with the documented variables, and records
@@ -119,7 +120,7 @@ func (w *workspaces) copyClean(to, from string) error {
 type bootstrapTimeout time.Duration
 
 func (t bootstrapTimeout) Error() string {
-	return fmt.Sprintf("exit null, not finished within %s", time.Duration(t))
+	return fmt.Sprintf("exit null, not finished within %s", text.Duration(time.Duration(t)))
 }
 
 // program finds an executable. A relative path is relative to dir.

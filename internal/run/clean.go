@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
@@ -42,10 +43,10 @@ func cleanTree(dir string, r *redact.Redactor) error {
 
 // rename renames a file to a name without a secret, or to a similar one if that name exists.
 func rename(from, to string) error {
-	for exists(to) {
+	for files.Exists(to) {
 		to += "~"
 	}
-	if exists(from) {
+	if files.Exists(from) {
 		return os.Rename(from, to)
 	}
 	return nil // it was deleted

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/judging"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // task is the work of one worker at a time: one repetition of one execution, with its retries. A
@@ -408,7 +408,7 @@ func (e *engine) ask(ctx context.Context, t task, req plumb.Request) *session {
 	switch {
 	case err == nil:
 	case late:
-		s.failure = plumb.Failuref(plumb.OriginTimeout, "no complete answer within %v", limit)
+		s.failure = plumb.Failuref(plumb.OriginTimeout, "no complete answer within %s", text.Duration(limit))
 		if f, ok := errors.AsType[*plumb.Failure](err); ok {
 			s.failure.LogPath = f.LogPath
 		}
@@ -709,9 +709,4 @@ func (b *blocker) probe(ctx context.Context, stopping <-chan struct{}) (done fun
 	case <-stopping:
 	}
 	return func() {}
-}
-
-func exists(name string) bool {
-	_, err := os.Stat(name)
-	return err == nil
 }

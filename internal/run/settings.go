@@ -3,6 +3,8 @@ package run
 import (
 	"errors"
 	"time"
+
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Settings are the settings of a run that run.json records, with its keys. Package config has the
@@ -71,10 +73,7 @@ func (m Milliseconds) Duration() time.Duration { return time.Duration(m) * time.
 func (m *Milliseconds) Type() string { return "duration" }
 
 func (m *Milliseconds) String() string {
-	if *m == 0 {
-		return "0"
-	}
-	return m.Duration().String()
+	return text.Exact(m.Duration())
 }
 
 // ErrTooShort is the error of [Milliseconds.Set] for a part of a millisecond.
@@ -82,7 +81,7 @@ var ErrTooShort = errors.New("must be at least 1ms")
 
 // Set parses a duration, such as 90s.
 func (m *Milliseconds) Set(s string) error {
-	d, err := time.ParseDuration(s)
+	d, err := text.ParseDuration(s)
 	if err != nil {
 		return err
 	}

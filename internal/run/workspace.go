@@ -237,7 +237,7 @@ func (w *workspaces) setup(ctx context.Context, t task) (*workspace, *plumb.Fail
 	dir := w.run.Join("workspaces", "shared-setup")
 	var f *plumb.Failure
 	// Otherwise an earlier process made it.
-	if _, err := os.Stat(filepath.Join(dir, "workspace.json")); err != nil || ws.made && !exists(ws.path) {
+	if _, err := os.Stat(filepath.Join(dir, "workspace.json")); err != nil || ws.made && !files.Exists(ws.path) {
 		if ws.made {
 			if f = w.owning(); f != nil {
 				return ws, f
@@ -347,7 +347,7 @@ func (w *workspaces) above(dir string) string {
 	names := append([]string{".git", ".hg", ".jj", ".svn"}, w.Reach...)
 	for on := ""; ; dir, on = filepath.Dir(dir), filepath.Base(dir) {
 		for _, name := range names {
-			if path := filepath.Join(dir, name); name != on && exists(path) && !isHome(dir) {
+			if path := filepath.Join(dir, name); name != on && files.Exists(path) && !isHome(dir) {
 				return path
 			}
 		}
@@ -502,12 +502,12 @@ func (w *workspaces) close(ok bool) error {
 		err = files.RemoveAll(w.shared.path)
 	}
 	owner := filepath.Join(w.root(), runlog.OwnerFile)
-	kept := slices.ContainsFunc(WorkspacesOf(w.Root, w.run.ID)[1:], exists)
-	if entries, errRead := os.ReadDir(w.root()); !kept && errRead == nil && len(entries) == 1 && exists(owner) {
+	kept := slices.ContainsFunc(WorkspacesOf(w.Root, w.run.ID)[1:], files.Exists)
+	if entries, errRead := os.ReadDir(w.root()); !kept && errRead == nil && len(entries) == 1 && files.Exists(owner) {
 		_ = os.Remove(owner)    // plumb gc finds the rest
 		_ = os.Remove(w.root()) // likewise
 	}
-	if w.claim.ID != "" && !exists(owner) {
+	if w.claim.ID != "" && !files.Exists(owner) {
 		_ = w.claim.Drop() // likewise
 	}
 	return err

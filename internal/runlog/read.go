@@ -21,6 +21,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Log is a run log to read, wherever it is kept.
@@ -341,11 +342,11 @@ func (l *Log) scan(fn func(line []byte, at int64) error) (x extent, err error) {
 	}
 	err = lines.Err()
 	if errors.Is(err, bufio.ErrTooLong) {
-		err = fmt.Errorf("the line is longer than %s", doc.Size(int64(longest)))
+		err = fmt.Errorf("the line is longer than %s", text.Size(int64(longest)))
 	}
 	if err == nil && l.Limits.Bytes > 0 {
 		if n, _ := log.ReadAt(make([]byte, 1), all); n > 0 {
-			err = fmt.Errorf("it has more than %s", doc.Size(all))
+			err = fmt.Errorf("it has more than %s", text.Size(all))
 		}
 	}
 	if err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 const (
@@ -210,7 +211,7 @@ func (c *command) leave() {
 // timeoutError reports that a command reached the time limit of its runner.
 type timeoutError time.Duration
 
-func (e timeoutError) Error() string { return fmt.Sprintf("no answer within %s", time.Duration(e)) }
+func (e timeoutError) Error() string { return "no answer within " + text.Duration(time.Duration(e)) }
 
 func isTimeout(err error) bool {
 	_, ok := errors.AsType[timeoutError](err)

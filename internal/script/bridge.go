@@ -11,7 +11,7 @@ import (
 	"modernc.org/quickjs"
 	"modernc.org/quickjs/intl"
 
-	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // hostError is an error that the prelude throws in the form of a Node error.
@@ -195,19 +195,19 @@ func jsonText(value any) (any, error) {
 	return string(text), err
 }
 
-func (vm *VM) settle(id int, ok bool, text string) {
+func (vm *VM) settle(id int, ok bool, s string) {
 	c := vm.calls[id]
 	if c == nil || c.settled {
 		return
 	}
 	c.settled = true
 	switch most := 2 * vm.share(); {
-	case int64(len(text)) > most:
-		c.err = fmt.Errorf("the result has %s; the limit is %s", doc.Size(int64(len(text))), doc.Size(most))
+	case int64(len(s)) > most:
+		c.err = fmt.Errorf("the result has %s; the limit is %s", text.Size(int64(len(s))), text.Size(most))
 	case ok:
-		c.result = json.RawMessage(text)
+		c.result = json.RawMessage(s)
 	default:
-		c.err = vm.decodeError(text)
+		c.err = vm.decodeError(s)
 	}
 }
 

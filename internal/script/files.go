@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // file performs the operations of node:fs. Its errors have the properties of Node's errors: code,
@@ -142,7 +142,7 @@ func (vm *VM) contents(given, path string) ([]byte, error) {
 	case !info.Mode().IsRegular() || info.Size() == 0:
 		most = vm.stream()
 	case info.Size() > most:
-		return nil, tooLarge(doc.Size(info.Size()), most)
+		return nil, tooLarge(text.Size(info.Size()), most)
 	}
 	defer context.AfterFunc(vm.context(), func() { _ = f.SetDeadline(time.Unix(1, 0)) })() // a pipe may block
 	data := bytes.NewBuffer(make([]byte, 0, info.Size()+bytes.MinRead))
@@ -164,7 +164,7 @@ func (vm *VM) stream() int64 { return vm.share() / 4 }
 func tooLarge(size string, most int64) error {
 	return &hostError{
 		Name: "RangeError", Code: "ERR_FS_FILE_TOO_LARGE",
-		Message: fmt.Sprintf("File size (%s) is greater than %s", size, doc.Size(most)),
+		Message: fmt.Sprintf("File size (%s) is greater than %s", size, text.Size(most)),
 	}
 }
 

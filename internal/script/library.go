@@ -43,7 +43,7 @@ func (vm *VM) library(op string, a args) (any, error) {
 	case "crypto":
 		return vm.cryptography(name, a)
 	case "text":
-		return text(name, a)
+		return codec(name, a)
 	case "url":
 		return address(name, a)
 	}
@@ -214,8 +214,8 @@ func digest(a args) (any, error) {
 	return base64.StdEncoding.EncodeToString(made.Sum(nil)), nil
 }
 
-// text converts between strings and bytes; bytes are in base64.
-func text(name string, a args) (any, error) {
+// codec converts between strings and bytes; bytes are in base64.
+func codec(name string, a args) (any, error) {
 	if name == "encode" {
 		return base64.StdEncoding.EncodeToString([]byte(a.str(0))), nil
 	}

@@ -13,6 +13,7 @@ import (
 	"modernc.org/quickjs"
 
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // The defaults of Options.
@@ -209,7 +210,7 @@ func (vm *VM) expire(c *call) (json.RawMessage, error) {
 // abandon records that the engine did not stop. The caller holds vm.mu.
 func (vm *VM) abandon() error {
 	if vm.dead == nil {
-		vm.dead = fmt.Errorf("%w: it did not stop within %v", ErrDead, vm.o.Grace)
+		vm.dead = fmt.Errorf("%w: it did not stop within %s", ErrDead, text.Duration(vm.o.Grace))
 	}
 	vm.finish(vm.dead)
 	return vm.dead

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/plumb-eval/plumb/internal/config"
-	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // TestDocumentsAreBounded gives each parser what would take all of the memory: kilobytes that stand for gigabytes. Each
@@ -69,7 +69,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 			}
 			// The whole of what was allocated, whether or not it was given back.
 			if took, most := after.TotalAlloc-before.TotalAlloc, uint64(256<<20); took > most {
-				t.Errorf("it took %s", doc.Size(int64(took)))
+				t.Errorf("it took %s", text.Size(int64(took)))
 			}
 		})
 	}

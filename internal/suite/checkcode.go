@@ -23,6 +23,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/proc"
 	"github.com/plumb-eval/plumb/internal/script"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // checkFile is a file that a check names: a bundled module, or a file that a program reads.
@@ -304,7 +305,7 @@ func (c *checkCode) broke(err error, code check.Code) error {
 	f := plumb.Failuref(plumb.OriginAssertHook, "%w", err)
 	switch e, thrown := errors.AsType[*script.Error](err); {
 	case timedOut(err):
-		f.Name, f.Message = "TimeoutError", fmt.Sprintf("the code did not end within %v", c.limit(code))
+		f.Name, f.Message = "TimeoutError", fmt.Sprintf("the code did not end within %s", text.Duration(c.limit(code)))
 		f.Hint = "does it loop, or wait for something that never happens?"
 	case errors.Is(err, script.ErrMemory):
 		f.Name, f.Message = "MemoryError", "the code ran out of memory"
@@ -521,7 +522,7 @@ func programVerdict(result *proc.Result, stdout, stderr []byte, limit time.Durat
 	case errors.Is(result.Stopped, proc.ErrOutput):
 		return nil, fmt.Errorf("it wrote more than %d MiB", programOutput>>20)
 	case result.Stopped != nil:
-		return nil, fmt.Errorf("it did not end within %v", limit)
+		return nil, fmt.Errorf("it did not end within %s", text.Duration(limit))
 	case result.ExitCode == nil || *result.ExitCode > 1:
 		return nil, errors.New(result.Text())
 	case *result.ExitCode == 1 && len(stderr) > 0:

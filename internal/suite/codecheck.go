@@ -15,8 +15,10 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
+	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/script"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // codeCheck is the assert function of a case in code.
@@ -106,16 +108,9 @@ func (k *codeCheck) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verd
 // reportJSON renders a report for scripts, in which lists are never null.
 func reportJSON(r *plumb.SessionReport) (json.RawMessage, error) {
 	c := *r
-	c.Events, c.DetectedSkills = list(c.Events), list(c.DetectedSkills)
-	c.Files.ObservedReads, c.Files.ObservedSkillReads = list(c.Files.ObservedReads), list(c.Files.ObservedSkillReads)
+	c.Events, c.DetectedSkills = doc.Array(c.Events), doc.Array(c.DetectedSkills)
+	c.Files.ObservedReads, c.Files.ObservedSkillReads = doc.Array(c.Files.ObservedReads), doc.Array(c.Files.ObservedSkillReads)
 	return json.Marshal(&c)
-}
-
-func list[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }
 
 // weight estimates the size of an event as JSON, in bytes.
@@ -210,7 +205,7 @@ func (k *codeCheck) broke(ctx context.Context, s *codeSession, err error) ([]plu
 	f.Source = &k.source
 	switch e, thrown := errors.AsType[*script.Error](err); {
 	case timedOut(err):
-		f.Name, f.Message = "TimeoutError", fmt.Sprintf("the assert did not end within %v", k.suite.assertTimeout())
+		f.Name, f.Message = "TimeoutError", fmt.Sprintf("the assert did not end within %s", text.Duration(k.suite.assertTimeout()))
 		f.Hint = "does it loop, or wait for something that never happens?"
 	case errors.Is(err, script.ErrMemory):
 		f.Name, f.Message = "MemoryError", "the assert ran out of memory"
@@ -261,7 +256,7 @@ func (k *codeCheck) verdicts(s *codeSession, out *outcome) []plumb.Verdict {
 	if len(verdicts) == 0 {
 		reason := "the assert holds"
 		if out.Checks > 0 {
-			reason = plural(out.Checks, "check holds", "checks hold")
+			reason = text.Plural(out.Checks, "check holds", "checks hold")
 		}
 		verdicts = append(verdicts, plumb.Verdict{Name: "assert", Pass: true, Score: 1, Reason: reason})
 	} else if out.Error != nil && (len(out.Failures) > 1 || out.Error.Message != out.Failures[0].Message) {

@@ -18,6 +18,7 @@ import (
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/files"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 const byteOrderMark = "\xEF\xBB\xBF"
@@ -271,18 +272,18 @@ func (r *lineReader) readChunk(c *chunk) {
 	r.problems, r.summary = nil, Summary{}
 	line := c.line
 	for rest := c.text; len(rest) > 0; {
-		text, after := cutLine(rest)
+		s, after := cutLine(rest)
 		rest = after
 		line++
-		if blank(text) {
+		if blank(s) {
 			continue
 		}
-		if len(text) > doc.CaseBytes {
+		if len(s) > doc.CaseBytes {
 			r.add(doc.Place{Line: int32(line), Column: 1}, fmt.Sprintf("the case has %s, more than the limit of %s",
-				doc.Size(int64(len(text))), doc.Size(doc.CaseBytes)), splitCase)
+				text.Size(int64(len(s))), text.Size(doc.CaseBytes)), splitCase)
 			continue
 		}
-		v, problems, ok := r.json.Parse(text, line)
+		v, problems, ok := r.json.Parse(s, line)
 		before := len(r.problems)
 		r.problems = append(r.problems, problems...)
 		if !ok {

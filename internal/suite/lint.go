@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Finding is a reason why a case may accept wrong answers.
@@ -337,7 +338,7 @@ func (l *linter) idForm() {
 		l.findings = append(l.findings, Finding{
 			Pos: first.Source, Control: lintIDForm, Info: true,
 			Message: fmt.Sprintf("%s not in the form {category}-{num}, first %q",
-				plural(n, "id is", "ids are"), first.ID),
+				text.Plural(n, "id is", "ids are"), first.ID),
 		})
 	}
 }

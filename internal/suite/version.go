@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/text"
 	"github.com/plumb-eval/plumb/suites"
 )
 
@@ -99,7 +100,7 @@ func (r *manifestReader) verifyTier(
 	}
 	if t.TestCount != p.summary.Cases {
 		r.add(at("test_count"), fmt.Sprintf("test_count is %d, but %s has %s", t.TestCount, t.File,
-			plural(p.summary.Cases, "case", "cases")), "")
+			text.Plural(p.summary.Cases, "case")), "")
 	}
 	if t.EstimatedTokens != p.summary.TokensEstimate {
 		r.add(at("estimated_tokens"), fmt.Sprintf("estimated_tokens is %d, but those of the cases in %s add up to %d",
@@ -152,12 +153,12 @@ func (r *manifestReader) verifyCases(m *Manifest, held []map[string]string) {
 			}
 			at := []string{"tiers", large.Name}
 			if len(changed) > 0 {
-				r.add(at, fmt.Sprintf("%s not the same in %s and %s: %s", plural(len(changed), "case is", "cases are"),
+				r.add(at, fmt.Sprintf("%s not the same in %s and %s: %s", text.Plural(len(changed), "case is", "cases are"),
 					small.Name, large.Name, some(changed)), "an id must name the same case in all tiers")
 			}
 			rank, next := slices.Index(order, small.Name), slices.Index(order, large.Name)
 			if len(missing) > 0 && rank >= 0 && next == rank+1 {
-				r.warn(at, fmt.Sprintf("%s of %s not in %s: %s", plural(len(missing), "case", "cases"), small.Name,
+				r.warn(at, fmt.Sprintf("%s of %s not in %s: %s", text.Plural(len(missing), "case"), small.Name,
 					large.Name, some(missing)), "each tier contains the smaller ones")
 			}
 		}
@@ -184,13 +185,6 @@ func (r *manifestReader) verifyWords(name string, listed []string, used map[stri
 
 func (r *manifestReader) warn(key []string, message, hint string) {
 	r.problems = append(r.problems, doc.Problem{Pos: r.position(key), Message: message, Hint: hint, Warning: true})
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return strconv.Itoa(n) + " " + many
 }
 
 // some lists the first few of a set of ids.

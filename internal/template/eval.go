@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // frame has the variables that a template defines in a block.
@@ -56,11 +57,11 @@ type evaluator struct {
 	calls   int
 }
 
-func (e *evaluator) write(at int, text string) {
-	if e.out.WriteString(text); e.bytes+e.out.Len() > doc.CaseBytes {
-		fail(at, "the rendered case has more than %s", doc.Size(doc.CaseBytes))
+func (e *evaluator) write(at int, s string) {
+	if e.out.WriteString(s); e.bytes+e.out.Len() > doc.CaseBytes {
+		fail(at, "the rendered case has more than %s", text.Size(doc.CaseBytes))
 	}
-	e.grow(at, len(text))
+	e.grow(at, len(s))
 }
 
 func (e *evaluator) run(nodes []*node) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // claude reads the record of a Claude Code session. The stream on standard output has everything
@@ -71,12 +72,12 @@ type claudeMessage struct {
 }
 
 // add appends a text.
-func (m *claudeMessage) add(text string) {
+func (m *claudeMessage) add(s string) {
 	if m.text.Len() > 0 {
 		m.text.WriteByte('\n')
 	}
 	if m.text.Len() < transcript.MaxText {
-		m.text.WriteString(transcript.Clip(text, transcript.MaxText))
+		m.text.WriteString(text.Clip(s, transcript.MaxText))
 	}
 }
 
@@ -224,7 +225,7 @@ func (c *claude) assistant(rec *transcript.Fields) {
 	model := m.Text("model")
 	if model == "<synthetic>" || rec.Get("is_api_error_message").Bool() || rec.Get("isApiErrorMessage").Bool() {
 		if o.Subagent == "" {
-			c.apiError = strings.Clone(transcript.Clip(transcript.CodexParts(m.Get("content")), transcript.MaxName))
+			c.apiError = strings.Clone(text.Clip(transcript.CodexParts(m.Get("content")), transcript.MaxName))
 			c.status = int(rec.Get("api_error_status").Int())
 			c.stop = ""
 		}
@@ -417,7 +418,7 @@ func (c *claude) toolResult(o transcript.Origin, rec, block *transcript.Fields) 
 	r := c.r
 	id := block.Text("tool_use_id")
 	o.Call = id
-	text := claudeText(block.Get("content"))
+	s := claudeText(block.Get("content"))
 	isError := block.Get("is_error").Bool()
 	details := rec.Get("tool_use_result")
 	if !details.Exists() {
@@ -427,13 +428,13 @@ func (c *claude) toolResult(o transcript.Origin, rec, block *transcript.Fields) 
 	about.Of(details)
 	call := c.calls[id]
 	delete(c.calls, id)
-	if text != "" || isError { // as documented: an empty result without an error has no event
-		r.ToolResult(o, text, isError)
+	if s != "" || isError { // as documented: an empty result without an error has no event
+		r.ToolResult(o, s, isError)
 	} else {
 		r.Output(o, "")
 	}
 	if c.deniedBy(rec, id) {
-		r.Denial(o, call.tool, text)
+		r.Denial(o, call.tool, s)
 		return
 	}
 	if agent := about.Text("agentId"); agent != "" {
@@ -441,14 +442,14 @@ func (c *claude) toolResult(o transcript.Origin, rec, block *transcript.Fields) 
 	}
 	if call.shell {
 		if details.Type == gjson.String {
-			text = details.Str
+			s = details.Str
 		}
-		c.ran(o, call, block, about, text)
+		c.ran(o, call, block, about, s)
 	}
 	if call.path != "" && !isError {
 		kind := transcript.ChangeUpdate
 		if about.Text("type") == "create" ||
-			len(about.Names) == 0 && strings.Contains(transcript.Clip(text, 200), "created") {
+			len(about.Names) == 0 && strings.Contains(text.Clip(s, 200), "created") {
 			kind = transcript.ChangeAdd
 		}
 		r.FileChange(o, kind, cmp.Or(about.Text("filePath"), call.path))

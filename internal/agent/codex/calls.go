@@ -9,6 +9,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // codexCall is a tool call without a result.
@@ -224,24 +225,24 @@ var (
 
 // result takes the result of a tool call.
 func (t *codexThread) result(o transcript.Origin, p *transcript.Fields) {
-	text := codexOutput(p, "output")
+	s := codexOutput(p, "output")
 	if !p.Get("output").Exists() {
-		text = p.Raw
+		s = p.Raw
 	}
 	c := t.calls[o.Call]
 	if c == nil {
 		c = &codexCall{o: o}
 	}
-	header, _, _ := strings.Cut(transcript.Clip(text, 4<<10), "\nOutput:\n")
+	header, _, _ := strings.Cut(text.Clip(s, 4<<10), "\nOutput:\n")
 	code, exited := codexExitCode(header, p.Get("output"))
-	failed := exited && code != 0 || p.Get("output").Get("success").Type == gjson.False || codexFailed.MatchString(text)
-	t.r.ToolResult(o, text, failed)
+	failed := exited && code != 0 || p.Get("output").Get("success").Type == gjson.False || codexFailed.MatchString(s)
+	t.r.ToolResult(o, s, failed)
 
 	o.Base = c.o.Base
 	if m := codexCommand.FindStringSubmatch(header); m != nil && c.ran == 0 {
 		c.command = t.unwrap(gjson.Result{Type: gjson.String, Str: m[1]})
 	}
-	denied := t.sandboxed && c.ran == 0 && codexDenied.MatchString(text)
+	denied := t.sandboxed && c.ran == 0 && codexDenied.MatchString(s)
 	if denied && c.command == "" {
 		c.command = c.literal()
 	}
@@ -254,7 +255,7 @@ func (t *codexThread) result(o transcript.Origin, p *transcript.Fields) {
 		}
 	}
 	if denied || strings.Contains(header, "rejected by user") {
-		t.r.Denial(o, "", transcript.LineWith(text, codexDenied))
+		t.r.Denial(o, "", transcript.LineWith(s, codexDenied))
 	}
 	if run {
 		t.r.CommandReads(o, c.command)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // codex reads the record of a Codex session. The stream on standard output tells how the session
@@ -226,7 +227,7 @@ func codexError(text string) string {
 func (c *codex) streamItem(item *transcript.Fields, completed bool) {
 	r := c.r
 	o := transcript.Origin{Call: item.Get("id").String()}
-	text := item.Get("text").String()
+	s := item.Get("text").String()
 	kind := item.Text("type", "item_type") // item_type is from before 0.4x
 	if !completed && slices.Contains([]string{
 		"agent_message", "assistant_message", "reasoning", "error", "file_change", "patch", "mcp_tool_call",
@@ -236,13 +237,13 @@ func (c *codex) streamItem(item *transcript.Fields, completed bool) {
 	}
 	switch kind {
 	case "agent_message", "assistant_message":
-		c.last = strings.Clone(transcript.Clip(text, transcript.MaxText))
-		if !c.known("message", text) {
-			r.Message(o, transcript.RoleAssistant, codexPhase(item.Get("phase").String()), text)
+		c.last = strings.Clone(text.Clip(s, transcript.MaxText))
+		if !c.known("message", s) {
+			r.Message(o, transcript.RoleAssistant, codexPhase(item.Get("phase").String()), s)
 		}
 	case "reasoning":
-		if !c.known("thinking", text) {
-			r.Message(o, transcript.RoleAssistant, transcript.PhaseThinking, text)
+		if !c.known("thinking", s) {
+			r.Message(o, transcript.RoleAssistant, transcript.PhaseThinking, s)
 		}
 	case "error":
 		r.Note(item.Get("message").String())

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // codexThread reads the rollout of one thread.
@@ -268,7 +269,7 @@ func (t *codexThread) completed(p *transcript.Fields) {
 		return
 	}
 	if last := p.Get("last_agent_message").String(); last != "" {
-		t.last, t.failure = strings.Clone(transcript.Clip(last, transcript.MaxText)), nil
+		t.last, t.failure = strings.Clone(text.Clip(last, transcript.MaxText)), nil
 	}
 	switch {
 	case t.lost && t.failure != nil: // older versions complete a turn after an error too

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // copilot reads the record of a GitHub Copilot CLI session: the records of --output-format json,
@@ -305,12 +306,12 @@ func (c *copilot) failed(data gjson.Result) {
 		detail += "\nrate limit"
 	}
 	c.failure = c.r.FailureOf(message+"\n"+detail, int(data.Get("statusCode").Int()))
-	transcript.Set(&c.failure.Message, transcript.Clip(message, 4<<10))
+	transcript.Set(&c.failure.Message, text.Clip(message, 4<<10))
 }
 
 // callFailed records that a request to the model failed. Copilot may try again, so that the session
 // has not failed.
 func (c *copilot) callFailed(data gjson.Result) {
-	c.callError = strings.Clone(transcript.Clip(data.Get("errorMessage").String(), 4<<10))
+	c.callError = strings.Clone(text.Clip(data.Get("errorMessage").String(), 4<<10))
 	c.r.Note(fmt.Sprintf("a request to the model failed (HTTP %d): %s", data.Get("statusCode").Int(), c.callError))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // gemini reads the record of a Gemini CLI session: the records of --output-format stream-json, and
@@ -120,10 +121,10 @@ func (g *gemini) record(rec *transcript.Fields) bool {
 		message := rec.Get("message").String()
 		g.r.Note(message)
 		if rec.Get("severity").String() != "warning" {
-			g.trouble = strings.Clone(transcript.Clip(message, 4<<10))
+			g.trouble = strings.Clone(text.Clip(message, 4<<10))
 		}
 	case "result":
-		g.closed, g.result = true, gjson.Parse(strings.Clone(transcript.Clip(rec.Raw, 1<<20)))
+		g.closed, g.result = true, gjson.Parse(strings.Clone(text.Clip(rec.Raw, 1<<20)))
 	default:
 		return false
 	}
@@ -238,7 +239,7 @@ func (g *gemini) done(c waitingCall, output, status string, display gjson.Result
 	case "write_file":
 		kind := transcript.ChangeUpdate
 		if display.Get("isNewFile").Bool() ||
-			strings.Contains(transcript.Clip(output, transcript.ShortText), "to new file") {
+			strings.Contains(text.Clip(output, transcript.ShortText), "to new file") {
 			kind = transcript.ChangeAdd
 		}
 		g.r.FileChange(c.Origin, kind, path)
@@ -323,7 +324,7 @@ func (g *gemini) end() {
 		f = plumb.Failuref(plumb.OriginMaxSteps, "%s", message)
 		f.Hint = "raise the agent's own limit (model.maxSessionTurns in its settings) if the case needs more"
 	}
-	transcript.Set(&f.Message, transcript.Clip(message, 4<<10))
+	transcript.Set(&f.Message, text.Clip(message, 4<<10))
 	r.Failed(f)
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // errorText returns the message of an error.
@@ -46,7 +47,7 @@ func (th *openThread) failed(e gjson.Result) {
 		f.Hint = "OpenCode reports an unknown model or provider like this: check the runner's model; the reason is " +
 			"in its opencode/log directory"
 	}
-	f.Message = strings.Clone(transcript.Clip(message, 4<<10))
+	f.Message = strings.Clone(text.Clip(message, 4<<10))
 	th.failure, th.reason = f, ""
 }
 
@@ -84,5 +85,5 @@ func logError(line string) string {
 			line = message
 		}
 	}
-	return strings.ToValidUTF8(transcript.Clip(line, 2<<10), "\uFFFD")
+	return strings.ToValidUTF8(text.Clip(line, 2<<10), "\uFFFD")
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Launch is the start of an agent's session. The Launch function of the agent's spec completes it.
@@ -206,5 +207,5 @@ type Program struct {
 type TimeoutError time.Duration
 
 func (e TimeoutError) Error() string {
-	return fmt.Sprintf("it did not end within %s", time.Duration(e))
+	return fmt.Sprintf("it did not end within %s", text.Duration(time.Duration(e)))
 }

@@ -5,9 +5,10 @@ import (
 	"encoding/json"
 	"strings"
 	"unicode/utf16"
-	"unicode/utf8"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // text returns a copy of a text, cut to the room that the report has.
@@ -15,7 +16,7 @@ func (r *Recorder) text(s string) string {
 	mark := ""
 	switch limit := r.room(); {
 	case len(s) > limit:
-		s, mark = Clip(s, limit), cutMark
+		s, mark = text.Clip(s, limit), cutMark
 		r.noteCut()
 	case strings.HasSuffix(s, cutMark): // it was cut during reading
 		r.noteCut()
@@ -39,25 +40,25 @@ func (r *Recorder) room() int {
 // Whole returns a copy of the final output.
 func Whole(s string) string {
 	if len(s) > MaxText {
-		return Clip(s, MaxText) + cutMark
+		return text.Clip(s, MaxText) + cutMark
 	}
 	return strings.Clone(s)
 }
 
 // args returns a copy of a call's arguments, which are JSON, cut to the room that the report has.
 // If the result is not JSON, it becomes a string.
-func (r *Recorder) args(text string) json.RawMessage {
-	if text == "" {
+func (r *Recorder) args(s string) json.RawMessage {
+	if s == "" {
 		return nil
 	}
-	raw := []byte(text)
+	raw := []byte(s)
 	if limit := max(r.room(), ShortText); len(raw) > limit {
 		c := cutter{limit: limit}
 		c.feed(raw)
 		raw = bytes.Clone(c.line()) // without the spare capacity
 		r.noteCut()
 		if !gjson.ValidBytes(raw) || len(raw) > 4*limit {
-			raw = gjson.AppendJSONString(nil, Clip(string(raw), limit))
+			raw = gjson.AppendJSONString(nil, text.Clip(string(raw), limit))
 		}
 	}
 	r.texts += len(raw)
@@ -68,11 +69,11 @@ func (r *Recorder) args(text string) json.RawMessage {
 func (r *Recorder) copied(s string) string {
 	if r.longs += min(len(s), MaxName); r.longs > maxNames {
 		r.overflow = true
-		return cutMark + Clip(s, ShortText)
+		return cutMark + text.Clip(s, ShortText)
 	}
 	if len(s) > MaxName {
 		r.noteCut()
-		return Clip(s, MaxName) + cutMark
+		return text.Clip(s, MaxName) + cutMark
 	}
 	return strings.Clone(s)
 }
@@ -100,17 +101,6 @@ func (r *Recorder) noteCut() {
 	r.cut = true
 	r.Note("long texts were cut; " + BaseName(r.Report.RawArtifacts.StdoutPath) +
 		" or the agent's own session files have the full texts")
-}
-
-// Clip returns at most n bytes of s, without a part of a character at the end.
-func Clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }
 
 // chars counts characters as reports do, in UTF-16 units.

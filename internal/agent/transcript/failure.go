@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Trouble is a kind of failure that users can fix.
@@ -94,7 +95,7 @@ var noModel = regexp.MustCompile(`\bmodels?[\s:/]+["'\x60]?[\w./:@-]+["'\x60]?` 
 // (0 if it is not known) and the message decide its kind. Do not pass messages of the model.
 func (r *Recorder) FailureOf(message string, status int) *plumb.Failure {
 	message = strings.TrimSpace(message)
-	f := plumb.Failuref(plumb.OriginRunner, "%s", Clip(message, 4<<10))
+	f := plumb.Failuref(plumb.OriginRunner, "%s", text.Clip(message, 4<<10))
 	if message == "" {
 		f.Message = r.Format.Name + " reports a failure without a reason"
 	}

@@ -57,12 +57,12 @@ type result struct{ call, output string }
 
 // known is the content of a file, prepared for comparisons.
 type known struct {
-	versions []text
+	versions []flattened
 	sure     bool
 }
 
-// text is a text without the differences that programs make when they show it: in white space.
-type text struct {
+// flattened is a text without the differences that programs make when they show it: in white space.
+type flattened struct {
 	flat  string
 	lines map[string]bool
 }
@@ -150,7 +150,7 @@ func (r *Recorder) compare(latest *claim, output string) {
 // match notes what the lines of an output show of one version of a file. What the command itself
 // says does not count. What one of the other files says is no part that proves a read, because files
 // such as skills have lines in common.
-func (r *Recorder) match(c *claim, version text, lines []string, others []*known) {
+func (r *Recorder) match(c *claim, version flattened, lines []string, others []*known) {
 	found, searches := map[string]bool{}, 0
 	command := c.text
 	if c.command >= 0 {
@@ -160,7 +160,7 @@ func (r *Recorder) match(c *claim, version text, lines []string, others []*known
 	own := func(part string) bool { return part != "" && !strings.Contains(command, part) }
 	unique := func(part string) bool {
 		return !slices.ContainsFunc(others, func(k *known) bool {
-			return slices.ContainsFunc(k.versions, func(v text) bool { return strings.Contains(v.flat, part) })
+			return slices.ContainsFunc(k.versions, func(v flattened) bool { return strings.Contains(v.flat, part) })
 		})
 	}
 	for _, line := range lines {
@@ -221,7 +221,7 @@ func (r *Recorder) content(path string) *known {
 	c := r.Content(path)
 	k := &known{sure: c.Sure}
 	for _, version := range c.Versions {
-		t := text{flat: flat(version), lines: map[string]bool{}}
+		t := flattened{flat: flat(version), lines: map[string]bool{}}
 		for _, line := range flatLines(version) {
 			t.lines[line] = true
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // The bounds of a report: a transcript of any length becomes a report of bounded size. They are the
@@ -191,7 +192,7 @@ func (r *Recorder) strange(line []byte, kind string) {
 }
 
 // Head returns the beginning of a text, for a message.
-func Head(s string) string { return strings.Clone(Clip(s, 100)) }
+func Head(s string) string { return strings.Clone(text.Clip(s, 100)) }
 
 // Message records a message. Phase is one of the phases for assistants and "" for users.
 func (r *Recorder) Message(o Origin, role, phase, text string) {
@@ -410,7 +411,7 @@ func (r *Recorder) Denial(o Origin, tool, message string) {
 		r.add(e, o)
 	}
 	d := plumb.PermissionDenial{
-		Tool: r.Name(tool), CallID: strings.Clone(Clip(o.Call, MaxName)),
+		Tool: r.Name(tool), CallID: strings.Clone(text.Clip(o.Call, MaxName)),
 		Message: Whole(message), At: o.At,
 	}
 	r.Report.PermissionDenials = append(r.Report.PermissionDenials, d)
@@ -491,11 +492,11 @@ func (r *Recorder) Request(o Origin, model string, u plumb.Usage) {
 }
 
 // Note adds a note for the reader of the report, once.
-func (r *Recorder) Note(text string) {
-	text = strings.Clone(Clip(text, 2*ShortText))
-	if text != "" && len(r.noted) < maxNotes && !r.noted[text] {
-		r.noted[text] = true
-		r.Report.Notes = append(r.Report.Notes, text)
+func (r *Recorder) Note(s string) {
+	s = strings.Clone(text.Clip(s, 2*ShortText))
+	if s != "" && len(r.noted) < maxNotes && !r.noted[s] {
+		r.noted[s] = true
+		r.Report.Notes = append(r.Report.Notes, s)
 	}
 }
 

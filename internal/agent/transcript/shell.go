@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // shellWord is one word of a shell command. It is dynamic if only the shell knows its value: it
@@ -138,8 +140,8 @@ const (
 
 // parse visits a script, including groups, functions that it calls, and substitutions. Bash does not
 // run a statement that is not valid, nor those after it.
-func (w *shellWalk) parse(text string, c course, tail bool) {
-	w.text = Clip(text, maxShell)
+func (w *shellWalk) parse(s string, c course, tail bool) {
+	w.text = text.Clip(s, maxShell)
 	unclosed := ""
 	var stmts []*syntax.Stmt
 	for stmt, err := range w.script.StmtsSeq(strings.NewReader(w.text)) { // a break makes it panic

@@ -8,6 +8,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // FirstText returns the first of the fields that is a non-empty string.
@@ -46,16 +47,16 @@ func LineWith(text string, match *regexp.Regexp) string {
 // Hash identifies a text of a kind; it is an FNV-1a hash. It ignores white space, because the
 // records with one text join its parts differently, and the end of a long text, which may have been
 // cut.
-func Hash(kind, text string) uint64 {
+func Hash(kind, s string) uint64 {
 	const prime = 1099511628211
 	h := uint64(14695981039346656037)
 	for i := range len(kind) {
 		h = (h ^ uint64(kind[i])) * prime
 	}
 	h *= prime // a zero byte separates kind and text
-	text = Clip(text, 4<<10)
-	for i := range len(text) {
-		if c := text[i]; c != ' ' && (c < '\t' || c > '\r') {
+	s = text.Clip(s, 4<<10)
+	for i := range len(s) {
+		if c := s[i]; c != ' ' && (c < '\t' || c > '\r') {
 			h = (h ^ uint64(c)) * prime
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/tidwall/gjson"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // TextOf returns a value as text: a string unchanged, null and a missing value as "", and any other
@@ -40,7 +41,7 @@ func WithoutEscapes(s string) string {
 // of the agents themselves, because a command that cannot open a file also prints "permission
 // denied".
 func Refused(message string) bool {
-	return containsAny(strings.ToLower(Clip(message, 1<<10)),
+	return containsAny(strings.ToLower(text.Clip(message, 1<<10)),
 		"rejected permission to use", "rule which prevents you from using", // opencode
 		"permission denied and could not request permission", "the user rejected this tool call",
 		"command not executed",                                                               // copilot

@@ -291,7 +291,7 @@ func (r *reply) chatParts(place string, parts []member[chatPart]) (answer, refus
 
 // thought reads a thought that is a text, or a list of parts with texts.
 func thought(raw jsontext.Value) string {
-	if s := text([]byte(raw)); s != "" {
+	if s := textOf([]byte(raw)); s != "" {
 		return s
 	}
 	var parts member[[]member[chatPart]]

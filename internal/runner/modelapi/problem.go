@@ -13,12 +13,11 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // problemKind is the way in which a request failed.
@@ -352,16 +351,16 @@ func parseAPIError(body []byte) apiError {
 		if json.Unmarshal(inner, &nested) == nil && nested != nil {
 			fields = nested
 		} else if isError(jsontext.Value(inner)) {
-			s := cmp.Or(text(inner), "an error without a message: "+string(inner))
+			s := cmp.Or(textOf(inner), "an error without a message: "+string(inner))
 			fields = map[string]json.RawMessage{"code": top["code"], "type": top["type"]}
 			fields["message"], _ = json.Marshal(s) //nolint:errchkjson // a string always has a form
 		}
 	}
 	e := apiError{
-		message: oneLine(cmp.Or(text(fields["message"]), text(fields["detail"]), text(fields["error_message"]))),
-		code:    text(fields["code"]),
-		kind:    cmp.Or(text(fields["type"]), text(fields["status"])),
-		param:   text(fields["param"]),
+		message: oneLine(cmp.Or(textOf(fields["message"]), textOf(fields["detail"]), textOf(fields["error_message"]))),
+		code:    textOf(fields["code"]),
+		kind:    cmp.Or(textOf(fields["type"]), textOf(fields["status"])),
+		param:   textOf(fields["param"]),
 	}
 	if e.param == "None" { // a relay written in Python
 		e.param = ""
@@ -369,7 +368,7 @@ func parseAPIError(body []byte) apiError {
 	if n, err := strconv.Atoi(e.code); err == nil {
 		e.number, e.code = n, ""
 	}
-	if n, err := strconv.Atoi(text(fields["status"])); err == nil && e.number == 0 {
+	if n, err := strconv.Atoi(textOf(fields["status"])); err == nil && e.number == 0 {
 		e.number = n
 	}
 	for _, name := range []string{"details", "detail", "metadata", "innererror"} {
@@ -384,7 +383,7 @@ func parseAPIError(body []byte) apiError {
 }
 
 // text returns a JSON string, or a number as it is written; "" for anything else.
-func text(raw json.RawMessage) string {
+func textOf(raw json.RawMessage) string {
 	var s string
 	if len(raw) > 0 && raw[0] == '"' && json.Unmarshal(raw, &s) == nil {
 		return s
@@ -399,28 +398,8 @@ func text(raw json.RawMessage) string {
 // messageLimit bounds the text of a provider's error, in bytes.
 const messageLimit = 600
 
-// oneLine makes text of a provider safe for an error message: one line, no control characters,
-// limited length.
-func oneLine(s string) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case r == utf8.RuneError, !unicode.IsPrint(r) && !unicode.IsSpace(r):
-			return -1
-		case unicode.IsSpace(r):
-			return ' '
-		}
-		return r
-	}, s)
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > messageLimit {
-		cut := messageLimit
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		s = s[:cut] + "…"
-	}
-	return s
-}
+// oneLine makes text of a provider safe for an error message.
+func oneLine(s string) string { return text.Shorten(text.OneLine(s), messageLimit) }
 
 // plainText is the message of a body that is not JSON.
 func plainText(body []byte) string {

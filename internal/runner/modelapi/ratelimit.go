@@ -2,13 +2,14 @@ package modelapi
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // requestID returns the provider's name for a request.
@@ -96,21 +97,12 @@ func quotaWait(wait time.Duration) time.Duration {
 	return min(wait, maxQuotaPause)
 }
 
-// roundedDuration writes a duration in the largest unit that it has at least two of.
-func roundedDuration(d time.Duration) string {
+// waitWords describes how long a provider asks to wait.
+func waitWords(d time.Duration) string {
 	if d >= longestWait {
 		return "a year or more"
 	}
-	unit, name := time.Second, "seconds"
-	switch {
-	case d >= 48*time.Hour:
-		unit, name = 24*time.Hour, "days"
-	case d >= 2*time.Hour:
-		unit, name = time.Hour, "hours"
-	case d >= 2*time.Minute:
-		unit, name = time.Minute, "minutes"
-	}
-	return fmt.Sprintf("%d %s", (d+unit/2)/unit, name)
+	return text.Duration(d)
 }
 
 // retryDelay reads Google's RetryInfo from the details of an error.

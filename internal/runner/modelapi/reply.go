@@ -309,7 +309,7 @@ func arguments(raw jsontext.Value) []byte {
 	case raw.Kind() != '"':
 		return raw
 	}
-	s := text([]byte(raw))
+	s := textOf([]byte(raw))
 	switch {
 	case s == "":
 		return nil

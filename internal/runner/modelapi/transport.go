@@ -23,6 +23,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 const (
@@ -362,13 +363,13 @@ func (t *Transport) giveUp(
 	limit := t.opts.MaxAttempts
 	switch {
 	case p.wait > maxElapsed:
-		return "the provider asks to wait " + roundedDuration(p.wait)
+		return "the provider asks to wait " + waitWords(p.wait)
 	case (p.throttles() || p.shared) && attempts >= throttleFactor*limit, faults >= limit,
 		p.unreachable() && faults >= min(limit, deadAttempts),
 		p.unreachable() && !c.lane.reached.Load() && !isTemporary(p.err):
 		return "all attempts failed"
 	case elapsed+pause > maxElapsed:
-		return "no answer in " + elapsed.Round(time.Second).String()
+		return "no answer in " + text.Duration(elapsed)
 	}
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < pause {
 		return "the next attempt would be after the time limit"

@@ -203,7 +203,7 @@ func TestMessageSaysEverything(t *testing.T) {
 	if !errors.As(err, &f) {
 		t.Fatal(err)
 	}
-	want := "openai: 401 Unauthorized: Incorrect API key[31m provided: [key]. [invalid_api_key] (request req_x)"
+	want := "openai: 401 Unauthorized: Incorrect API key provided: [key]. [invalid_api_key] (request req_x)"
 	if f.Message != want || f.HTTPStatus != 401 || f.RequestID != "req_x" {
 		t.Errorf("message %q, want %q; status %d, request %q", f.Message, want, f.HTTPStatus, f.RequestID)
 	}
@@ -543,22 +543,22 @@ func TestLongWaits(t *testing.T) {
 		step func() (*http.Response, error)
 		want string
 	}{
-		"minutes":          {step(429, overloaded, "Retry-After", "660"), "asks to wait 11 minutes"},
-		"hours":            {step(503, `{}`, "Retry-After", "28000"), "asks to wait 8 hours"},
-		"a day":            {step(429, overloaded, "Retry-After", "86400"), "asks to wait 24 hours"},
-		"days":             {step(429, overloaded, "Retry-After", "259200"), "asks to wait 3 days"},
-		"on 529":           {step(529, `{}`, "Retry-After", "259200"), "asks to wait 3 days"},
-		"on 500":           {step(500, `{}`, "Retry-After", "259200"), "asks to wait 3 days"},
-		"milliseconds":     {step(429, overloaded, "Retry-After-Ms", "259200000"), "asks to wait 3 days"},
-		"a date":           {step(429, overloaded, "Retry-After", "Tue, 04 Jan 2000 00:00:00 GMT"), "asks to wait 3 days"},
+		"minutes":          {step(429, overloaded, "Retry-After", "660"), "asks to wait 11m"},
+		"hours":            {step(503, `{}`, "Retry-After", "28000"), "asks to wait 7h 46m"},
+		"a day":            {step(429, overloaded, "Retry-After", "86400"), "asks to wait 24h"},
+		"days":             {step(429, overloaded, "Retry-After", "259200"), "asks to wait 3d"},
+		"on 529":           {step(529, `{}`, "Retry-After", "259200"), "asks to wait 3d"},
+		"on 500":           {step(500, `{}`, "Retry-After", "259200"), "asks to wait 3d"},
+		"milliseconds":     {step(429, overloaded, "Retry-After-Ms", "259200000"), "asks to wait 3d"},
+		"a date":           {step(429, overloaded, "Retry-After", "Tue, 04 Jan 2000 00:00:00 GMT"), "asks to wait 3d"},
 		"a date far off":   {step(429, overloaded, "Retry-After", "Fri, 31 Dec 9999 23:59:59 GMT"), "asks to wait a year or more"},
 		"absurd":           {step(429, overloaded, "Retry-After", "1e18"), "asks to wait a year or more"},
 		"more digits":      {step(429, overloaded, "Retry-After", strings.Repeat("9", 400)), "asks to wait a year or more"},
 		"infinite":         {step(429, overloaded, "Retry-After", "Inf"), "asks to wait a year or more"},
-		"google's detail":  {step(429, day), "asks to wait 3 days"},
-		"reset of quota":   {step(429, overloaded, "X-Ratelimit-Remaining-Requests", "0", "X-Ratelimit-Reset-Requests", "72h0m0s"), "asks to wait 3 days"},
+		"google's detail":  {step(429, day), "asks to wait 3d"},
+		"reset of quota":   {step(429, overloaded, "X-Ratelimit-Remaining-Requests", "0", "X-Ratelimit-Reset-Requests", "72h0m0s"), "asks to wait 3d"},
 		"reset in seconds": {step(429, overloaded, "X-Ratelimit-Remaining-Tokens", "0", "X-Ratelimit-Reset-Tokens", "1e18"), "asks to wait a year or more"},
-		"reset as a time":  {step(429, `{}`, "Anthropic-Ratelimit-Requests-Remaining", "0", "Anthropic-Ratelimit-Requests-Reset", "2000-01-04T00:00:00Z"), "asks to wait 3 days"},
+		"reset as a time":  {step(429, `{}`, "Anthropic-Ratelimit-Requests-Remaining", "0", "Anthropic-Ratelimit-Requests-Reset", "2000-01-04T00:00:00Z"), "asks to wait 3d"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

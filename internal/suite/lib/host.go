@@ -15,6 +15,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/script"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Host is the world that suites and configs in code see. The zero value is an empty one.
@@ -109,7 +110,7 @@ func (h Host) Start(ctx context.Context, program *script.Program, o script.Optio
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case errors.Is(err, script.ErrTimeout):
-		return nil, plumb.WithHint(fmt.Errorf("it did not finish loading within %v", limit),
+		return nil, plumb.WithHint(fmt.Errorf("it did not finish loading within %s", text.Duration(limit)),
 			"does it wait for something at the top level?")
 	case errors.Is(err, script.ErrNeverSettled):
 		return nil, plumb.WithHint(errors.New("it waits at the top level for a promise that nothing will settle"),

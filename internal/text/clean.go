@@ -1,12 +1,10 @@
-package report
+package text
 
 import (
 	"strings"
 	"unicode/utf8"
 
 	"github.com/charmbracelet/x/ansi"
-
-	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // Clean makes untrusted text safe to show. Models, providers, agents and suite files can write
@@ -39,7 +37,7 @@ func Clean(s string) string {
 		case 0x80 <= r && r < 0xa0: // the same introducers as one character
 			rest := s[i+size : min(len(s), i+size+longestSequence)]
 			size += max(0, sequence(string(r-0x40)+rest)-1)
-		case !forbidden(r):
+		case !Hidden(r):
 			b.WriteString(s[i : i+size])
 		}
 		i += size
@@ -52,15 +50,31 @@ func isClean(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' && c != '\n' && c != '\t' || c == 0x7f || c >= 0x80 {
 			return !strings.ContainsFunc(s[i:], func(r rune) bool {
-				return r == utf8.RuneError || forbidden(r) || r == '\u2028' || r == '\u2029'
+				return r == utf8.RuneError || Hidden(r) || r == '\u2028' || r == '\u2029'
 			})
 		}
 	}
 	return true
 }
 
-// forbidden reports whether r must not be shown; see [doc.Hidden].
-func forbidden(r rune) bool { return doc.Hidden(r) }
+// Hidden reports whether a terminal or a page would interpret r in place of showing it: controls
+// except tab and line feed, and characters that reorder or hide text. The zero-width joiner is
+// allowed because emoji and some scripts need it.
+func Hidden(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case r < ' ', 0x7f <= r && r < 0xa0:
+		return true
+	case r == 0x061c, 0x200e <= r && r <= 0x200f, 0x202a <= r && r <= 0x202e, 0x2066 <= r && r <= 0x206f: // direction
+		return true
+	case r == 0x200b, r == 0x2060, r == 0xfeff, r == 0x00ad, r == 0x180e: // invisible
+		return true
+	case 0xfff9 <= r && r <= 0xfffb, 0xe0000 <= r && r <= 0xe007f: // annotations and tags, also invisible
+		return true
+	}
+	return false
+}
 
 // longestSequence limits how many bytes are removed with an escape character. Real titles and links
 // are shorter.
@@ -107,46 +121,33 @@ func sequence(s string) int {
 	return 0
 }
 
-// oneLine is [Clean] on one line: each run of white space becomes one space.
-func oneLine(s string) string {
+// OneLine is [Clean] on one line: each run of white space becomes one space.
+func OneLine(s string) string {
 	return strings.Join(strings.Fields(Clean(s)), " ")
 }
 
 // Line returns untrusted text as one line of at most width cells.
-func Line(s string, width int) string { return fit(oneLine(s), width) }
+func Line(s string, width int) string { return Fit(OneLine(s), width) }
 
 // Indent returns untrusted text with all lines except the first indented by n spaces.
 func Indent(s string, n int) string {
 	return strings.ReplaceAll(strings.TrimRight(Clean(s), "\n"), "\n", "\n"+strings.Repeat(" ", n))
 }
 
-// fit truncates s to the given display width. Styles in s stay intact.
-func fit(s string, width int) string {
+// Fit truncates s to the given display width. Styles in s stay intact.
+func Fit(s string, width int) string {
 	if width <= 0 {
 		return ""
 	}
 	return ansi.Truncate(s, width, "…")
 }
 
-// pad appends spaces to s up to the given display width.
-func pad(s string, width int) string {
+// Pad appends spaces to s up to the given display width.
+func Pad(s string, width int) string {
 	return s + strings.Repeat(" ", max(0, width-ansi.StringWidth(s)))
 }
 
-// padLeft prepends spaces to s up to the given display width.
-func padLeft(s string, width int) string {
+// PadLeft prepends spaces to s up to the given display width.
+func PadLeft(s string, width int) string {
 	return strings.Repeat(" ", max(0, width-ansi.StringWidth(s))) + s
-}
-
-// shorten truncates s to at most limit bytes at a character boundary and returns how many bytes are
-// missing.
-func shorten(s string, limit int) (short string, missing int) {
-	if len(s) <= limit {
-		return s, 0
-	}
-	cut := limit
-	for cut > 0 && !utf8.RuneStart(s[cut]) {
-		cut--
-	}
-	return s[:cut], len(s) - cut
 }

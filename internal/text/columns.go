@@ -1,4 +1,4 @@
-package report
+package text
 
 import (
 	"bytes"
@@ -69,7 +69,7 @@ func (c *Columns) Flush() error {
 	var b strings.Builder
 	for _, cells := range rows {
 		for i, cell := range cells {
-			cells[i] = pad(fit(cell, widths[i]), widths[i])
+			cells[i] = Pad(Fit(cell, widths[i]), widths[i])
 		}
 		b.WriteString(strings.TrimRight(strings.Join(cells, gap), " ") + "\n")
 	}

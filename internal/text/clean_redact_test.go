@@ -1,4 +1,4 @@
-package report
+package text_test
 
 import (
 	"slices"
@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // TestCleanAfterRedaction holds two packages together that do not know each other: what clean
@@ -16,13 +17,13 @@ func TestCleanAfterRedaction(t *testing.T) {
 	const value = "sk-proj-4Qx7ZpT9"
 	spaced := "correct horse battery"
 	r := redact.New([]redact.Secret{{Name: "KEY", Value: value}, {Name: "PHRASE", Value: spaced}})
-	shows := func(text string) bool {
-		shown := Clean(r.String(text))
-		return strings.Contains(shown, value) || strings.Contains(oneLine(r.String(text)), spaced)
+	shows := func(s string) bool {
+		shown := text.Clean(r.String(s))
+		return strings.Contains(shown, value) || strings.Contains(text.OneLine(r.String(s)), spaced)
 	}
 	// Each character that clean removes, alone.
 	for c := rune(0); c <= 0x10ffff; c++ {
-		if Clean("a"+string(c)+"b") == "ab" && shows("<"+value[:5]+string(c)+value[5:]+">") {
+		if text.Clean("a"+string(c)+"b") == "ab" && shows("<"+value[:5]+string(c)+value[5:]+">") {
 			t.Errorf("the redactor does not see through %U", c)
 		}
 	}
@@ -52,12 +53,12 @@ func TestCleanAfterRedaction(t *testing.T) {
 			at = cut
 		}
 		b.WriteString(secret[at:])
-		text := "<" + b.String() + ">"
-		if shows(text) {
-			t.Fatalf("%q shows %q", text, Clean(r.String(text)))
+		s := "<" + b.String() + ">"
+		if shows(s) {
+			t.Fatalf("%q shows %q", s, text.Clean(r.String(s)))
 		}
-		if len(cuts) == 0 && r.String(text) == text {
-			t.Fatalf("%q is not hidden", text)
+		if len(cuts) == 0 && r.String(s) == s {
+			t.Fatalf("%q is not hidden", s)
 		}
 	})
 }

@@ -1,14 +1,16 @@
-package report
+package text_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 func TestColumns(t *testing.T) {
 	var b strings.Builder
-	c := NewColumns(&b)
+	c := text.NewColumns(&b)
 	fmt.Fprintln(c, "RUN\tSTATE\tWHY")
 	fmt.Fprintln(c, "主 worker\tfinished\t")
 	fmt.Fprint(c, "👩‍👩‍👧‍👦\tkil", "led\tlong text\n")

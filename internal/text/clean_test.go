@@ -1,4 +1,4 @@
-package report
+package text_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/charmbracelet/x/ansi"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 func TestClean(t *testing.T) {
@@ -37,78 +37,47 @@ func TestClean(t *testing.T) {
 		{"para\u2029line\u2028end", "para\nline\nend"},
 		{"bad\xffutf8\x9b", "bad\ufffdutf8\ufffd"},
 	} {
-		if got := Clean(c.in); got != c.want {
-			t.Errorf("clean(%q) = %q, want %q", c.in, got, c.want)
+		if got := text.Clean(c.in); got != c.want {
+			t.Errorf("Clean(%q) = %q, want %q", c.in, got, c.want)
 		}
 	}
 }
 
 func FuzzClean(f *testing.F) {
 	for _, s := range []string{
-		hostile, "\x1b\x1b[[31m", "\u009b\u009b", "\x1b]\x1b]\x07", "\r\x07\n", "a\x9b31m",
+		"\x1b[31mred\x1b[0m \x1b]0;title\x07bell\x07 \u202eltr \u009b2Jcsi <script>|`x`|", "\x1b\x1b[[31m", "\u009b\u009b", "\x1b]\x1b]\x07", "\r\x07\n", "a\x9b31m",
 		"\xc2", "\u202e",
 	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		got := Clean(s)
+		got := text.Clean(s)
 		if !utf8.ValidString(got) {
-			t.Errorf("clean(%q) = %q is not UTF-8", s, got)
+			t.Errorf("Clean(%q) = %q is not UTF-8", s, got)
 		}
 		for _, r := range got {
 			if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
-				t.Errorf("clean(%q) = %q has %U", s, got, r)
+				t.Errorf("Clean(%q) = %q has %U", s, got, r)
 			}
 		}
-		if again := Clean(got); again != got {
+		if again := text.Clean(got); again != got {
 			t.Errorf("clean is not idempotent: %q, then %q", got, again)
 		}
-		if line := oneLine(s); strings.ContainsAny(line, "\n\t") {
-			t.Errorf("oneLine(%q) = %q", s, line)
+		if line := text.OneLine(s); strings.ContainsAny(line, "\n\t") {
+			t.Errorf("OneLine(%q) = %q", s, line)
 		}
 		// Letters outside of sequences stay: nothing can hide the text after it.
-		if tail := Clean(s + "\nvisible"); !strings.HasSuffix(tail, "visible") {
-			t.Errorf("clean(%q) hides what follows: %q", s, tail)
+		if tail := text.Clean(s + "\nvisible"); !strings.HasSuffix(tail, "visible") {
+			t.Errorf("Clean(%q) hides what follows: %q", s, tail)
 		}
 	})
 }
 
 func TestCleanIsLinear(t *testing.T) {
 	start := time.Now()
-	Clean(strings.Repeat("\u009d", 200_000) + strings.Repeat("\x1b]", 200_000))
+	text.Clean(strings.Repeat("\u009d", 200_000) + strings.Repeat("\x1b]", 200_000))
 	if d := time.Since(start); d > 5*time.Second {
 		t.Errorf("hostile text of 800 kB took %v", d)
-	}
-}
-
-func TestFit(t *testing.T) {
-	th := newTheme(false, true)
-	for _, c := range []struct {
-		in    string
-		width int
-		want  string
-	}{
-		{"short", 10, "short"},
-		{"exactly ten", 11, "exactly ten"},
-		{"漢字漢字", 5, "漢字…"},
-		{"漢字漢字", 4, "漢…"},
-		{"abc", 1, "…"},
-		{"abc", 0, "abc"},
-	} {
-		if got := th.fit(c.in, c.width); got != c.want {
-			t.Errorf("fit(%q, %d) = %q, want %q", c.in, c.width, got, c.want)
-		}
-	}
-	for _, l := range th.wrap(strings.Repeat("漢字x", 50), 11, 3) {
-		if w := ansi.StringWidth(l); w > 11 {
-			t.Errorf("wrapped line %q is %d wide", l, w)
-		}
-	}
-	if got := strings.Join(th.wrap("one two three-four-five six", 9, 9), "|"); got != "one two|three-|four-five|six" {
-		t.Errorf("words: %s", got)
-	}
-	if got := th.wrap(strings.Repeat("abc ", 50), 8, 2); len(got) != 2 || !strings.HasSuffix(got[1], "…") {
-		t.Errorf("wrap to two lines: %q", got)
 	}
 }
 
@@ -117,7 +86,7 @@ func TestFormat(t *testing.T) {
 		0: "0ms", 42: "42ms", 1000: "1s", 1500: "1.5s", 9999: "9.9s", 24800: "24s", 102_000: "1m 42s", 120_000: "2m",
 		3_660_000: "1h 1m", -5: "0ms",
 	} {
-		if got := duration(ms); got != want {
+		if got := text.Millis(ms); got != want {
 			t.Errorf("duration(%d) = %q, want %q", ms, got, want)
 		}
 	}
@@ -125,12 +94,12 @@ func TestFormat(t *testing.T) {
 		0: "$0", 1234.5: "$1,234.50", 12.3: "$12.30", 0.5: "$0.50", 0.0123: "$0.012", 0.00042: "$0.00042",
 		1e-12: "$0.000000000",
 	} {
-		if got := Money(usd); got != want {
+		if got := text.Money(usd); got != want {
 			t.Errorf("money(%v) = %q, want %q", usd, got, want)
 		}
 	}
 	for share, want := range map[float64]string{0: "0 %", 1: "100 %", 0.999: ">99 %", 0.001: "<1 %", 0.78: "78 %"} {
-		if got := percent(share); got != want {
+		if got := text.Percent(share); got != want {
 			t.Errorf("percent(%v) = %q, want %q", share, got, want)
 		}
 	}
@@ -138,7 +107,7 @@ func TestFormat(t *testing.T) {
 		0: "0", 999: "999", 1000: "1,000", 1234567: "1,234,567", -1000: "-1,000",
 		-100: "-100",
 	} {
-		if got := count(n); got != want {
+		if got := text.Count(n); got != want {
 			t.Errorf("count(%d) = %q, want %q", n, got, want)
 		}
 	}
@@ -151,7 +120,7 @@ func TestEscapeJSON(t *testing.T) {
 		"\"a\u202eb\u200b\"":  `"a\u202eb\u200b"`,
 		"\"\U000e0041 flag\"": `"\udb40\udc41 flag"`,
 	} {
-		if got := string(EscapeJSON([]byte(in))); got != want {
+		if got := string(text.EscapeJSON([]byte(in))); got != want {
 			t.Errorf("EscapeJSON(%q) = %s, want %s", in, got, want)
 		}
 	}
