@@ -40,6 +40,7 @@ var layers = map[string]int{
 	"internal/run":             3,
 	"internal/script":          2,
 	"internal/template":        2,
+	"internal/setting":         2,
 	"internal/snapshot":        3,
 	"internal/agent":           2,
 	"internal/runner/modelapi": 2,

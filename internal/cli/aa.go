@@ -12,10 +12,10 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
-	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/runlog"
+	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -41,7 +41,7 @@ With a RUN that has repetitions (the same as for plumb resume), the command read
 	}
 	cmd.Flags().SortFlags = false
 	cmd.SetUsageFunc(groupedUsage)
-	c.register(cmd, func(s *config.Setting) string {
+	c.register(cmd, func(s *setting.Setting) string {
 		switch s.Flag {
 		case "plan", "all-repetitions":
 			return ""

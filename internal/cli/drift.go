@@ -16,6 +16,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/drift"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -25,7 +26,7 @@ type driftCmd struct {
 	projectFlags
 	from     []string
 	model    string
-	since    time.Duration
+	since    setting.Milliseconds
 	alphaDel float64
 	detector string
 }
@@ -60,7 +61,7 @@ when no panel had enough data. docs/drift.md describes the method and the record
 	fs := cmd.Flags()
 	fs.StringArrayVar(&c.from, "from", nil, "replay the records of a `file`, - is standard input; repeatable, further files may follow")
 	fs.StringVar(&c.model, "model", "", "only runners with this `model`, as gpt-5 or openai:gpt-5")
-	durationVar(fs, &c.since, "since", 0, "report only changes found in this `time`, such as 30d")
+	fs.Var(&c.since, "since", "report only changes found in this `time`, such as 30d")
 	numberVar(fs, &c.alphaDel, "alpha-del", "", analyze.DriftDeletionAlpha,
 		"level that a change must reach without any quarter of the submitters, between 0 and 1")
 	fs.StringVar(&c.detector, "detector", "", "`name` of another detector: conformal, for audits")
@@ -98,7 +99,7 @@ func (c *driftCmd) run(ctx context.Context) error {
 	oldest := math.MinInt
 	if c.since > 0 {
 		const day = 24 * time.Hour
-		oldest = drift.DayOf(c.Now()) - int((c.since+day-1)/day) + 1
+		oldest = drift.DayOf(c.Now()) - int((c.since.Duration()+day-1)/day) + 1
 	}
 	p, err := c.open(ctx, c.projectFlags)
 	if err != nil {

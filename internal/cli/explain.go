@@ -16,6 +16,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
+	"github.com/plumb-eval/plumb/internal/setting"
 )
 
 // explainCmd is plumb explain.
@@ -24,7 +25,7 @@ type explainCmd struct {
 	projectFlags
 	runner     string
 	all, rerun bool
-	timeout    time.Duration
+	timeout    setting.Milliseconds
 	// opened is the project once a session of it is asked.
 	opened *job.Project
 }
@@ -54,12 +55,13 @@ RUN CASE prints them, too, and plumb view shows them with the session.`,
 	fs.BoolVar(&c.rerun, "rerun", false, "ask again, and replace the stored answers")
 	fs.StringVar(&c.config, "config", "", "config `file` (default: the one nearest to the suite)")
 	c.registerOutputDir(fs)
-	durationVar(fs, &c.timeout, "timeout", 5*time.Minute, "time limit of one answer")
+	c.timeout = setting.Milliseconds((5 * time.Minute).Milliseconds())
+	fs.Var(&c.timeout, "timeout", "time limit of one answer")
 	return cmd
 }
 
 func (c *explainCmd) run(ctx context.Context, args []string) error {
-	if c.timeout < time.Millisecond {
+	if c.timeout <= 0 {
 		return errors.New("--timeout must be at least 1ms")
 	}
 	dirs, err := c.find(ctx, args)
@@ -184,7 +186,7 @@ func (c *explainCmd) explain(ctx context.Context, dir string) (_ *job.Explanatio
 		}
 		answered = func(a job.Answer) { fmt.Fprintf(c.Stdout, "\nAgent\n%s\n", c.clean(a.Answer)) }
 	}
-	out, err := interview.Ask(ctx, c.timeout, asking, answered)
+	out, err := interview.Ask(ctx, c.timeout.Duration(), asking, answered)
 	if err == nil && !c.json {
 		fmt.Fprintf(c.Stdout, "\nSaved explanations %s\n", c.shown(filepath.Join(dir, job.ExplanationsFile)))
 	}

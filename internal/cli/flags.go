@@ -11,6 +11,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/setting"
 )
 
 type flag = pflag.Flag
@@ -44,7 +45,7 @@ func (w *words) Set(s string) error {
 const trustHelp = "start what the run names, although it was not made in this project"
 
 // register adds the flags of the settings for which help returns a text.
-func (f *settings) register(cmd *cobra.Command, help func(*config.Setting) string) {
+func (f *settings) register(cmd *cobra.Command, help func(*setting.Setting) string) {
 	fs := cmd.Flags()
 	for _, s := range f.want.List() {
 		usage := help(&s)
@@ -114,7 +115,7 @@ func groupedUsage(cmd *cobra.Command) error {
 }
 
 // changed reports whether the flag of a setting is on the command line, by any of its names.
-func changed(fs *pflag.FlagSet, s *config.Setting) bool {
+func changed(fs *pflag.FlagSet, s *setting.Setting) bool {
 	return fs.Changed(s.Flag) || slices.ContainsFunc(s.OtherFlags, fs.Changed)
 }
 
@@ -134,7 +135,7 @@ func (f *settings) check(fs *pflag.FlagSet, resumed bool) error {
 // setRecorded sets the settings of a recorded run that are on the command line.
 func (f *settings) setRecorded(fs *pflag.FlagSet, recorded *run.Settings) {
 	all := config.Settings{Settings: *recorded}
-	all.Copy(&f.want, func(s *config.Setting) bool { return changed(fs, s) })
+	all.Copy(&f.want, func(s *setting.Setting) bool { return changed(fs, s) })
 	*recorded = all.Settings
 }
 
@@ -147,5 +148,5 @@ func checkWord(what, word string, known []string) error {
 }
 
 func unknownWord(what, word string, known []string) error {
-	return plumb.WithHint(fmt.Errorf("unknown %s %q", what, word), config.DidYouMean(word, known))
+	return plumb.WithHint(fmt.Errorf("unknown %s %q", what, word), setting.DidYouMean(word, known))
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -23,7 +24,7 @@ type gcCmd struct {
 	projectFlags
 	dryRun, all bool
 	root        string
-	age         time.Duration
+	age         setting.Milliseconds
 }
 
 func gcCommand(a *app) *cobra.Command {
@@ -45,13 +46,14 @@ kept; see plumb runs --prune.`,
 	cmd.Flags().BoolVar(&c.all, "all", false, "also delete kept workspaces of other projects")
 	cmd.Flags().BoolVarP(&c.dryRun, "dry-run", "n", false, "only show what would be done")
 	cmd.Flags().StringVar(&c.root, "workspaces", "", "`directory` of workspaces, if runs used another than the default")
-	durationVar(cmd.Flags(), &c.age, "older-than", 7*24*time.Hour, "`age` above which kept workspaces are deleted")
+	c.age = setting.Milliseconds((7 * 24 * time.Hour).Milliseconds())
+	cmd.Flags().Var(&c.age, "older-than", "`age` above which kept workspaces are deleted")
 	return cmd
 }
 
 func (c *gcCmd) run(ctx context.Context) error {
 	o := job.GarbageOptions{
-		Root: cmp.Or(c.path(c.root), run.WorkspaceRoot()), Before: c.Now().Add(-c.age), DryRun: c.dryRun,
+		Root: cmp.Or(c.path(c.root), run.WorkspaceRoot()), Before: c.Now().Add(-c.age.Duration()), DryRun: c.dryRun,
 	}
 	if !c.all {
 		p, err := c.open(ctx, c.projectFlags)

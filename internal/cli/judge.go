@@ -14,6 +14,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -62,7 +63,7 @@ The exit code is 0 when the judge answered all items, and 3 when it could not an
 		"parallel":    fmt.Sprintf("items asked at the same time (default %d)", config.DefaultParallel),
 		"cache":       "response cache: on, off, or only (send no request)",
 	}
-	c.register(cmd, func(s *config.Setting) string {
+	c.register(cmd, func(s *setting.Setting) string {
 		if s.Flag == "config" || s.Flag == "output-dir" {
 			return s.Score
 		}

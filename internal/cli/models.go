@@ -12,11 +12,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -97,7 +97,7 @@ func (c *modelsCmd) showNamed(p *job.Project, text string) error {
 		}
 	}
 	return plumb.WithHint(fmt.Errorf("no provider and no known model has the name %q", text),
-		"providers: "+config.DidYouMean(text, providerNames())+"; plumb models --live lists what providers offer now")
+		"providers: "+setting.DidYouMean(text, providerNames())+"; plumb models --live lists what providers offer now")
 }
 
 func providerNames() []string {

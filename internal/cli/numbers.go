@@ -2,12 +2,10 @@ package cli
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // numberVar adds a flag with a number, which is decimal as everywhere else. The number flags of pflag
@@ -15,26 +13,6 @@ import (
 func numberVar[T int | int64 | float64](fs *pflag.FlagSet, at *T, name, short string, value T, usage string) {
 	*at = value
 	fs.VarP(&number[T]{at}, name, short, usage)
-}
-
-// durationVar adds a flag with a duration, in the form of [text.ParseDuration].
-func durationVar(fs *pflag.FlagSet, at *time.Duration, name string, value time.Duration, usage string) {
-	*at = value
-	fs.Var((*duration)(at), name, usage)
-}
-
-// duration is the value of a flag.
-type duration time.Duration
-
-func (d *duration) String() string { return text.Exact(time.Duration(*d)) }
-
-// Type is that of the flag of pflag.
-func (d *duration) Type() string { return "duration" }
-
-func (d *duration) Set(s string) error {
-	parsed, err := text.ParseDuration(s)
-	*d = duration(parsed)
-	return err
 }
 
 // number is the value of a flag.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -40,7 +40,7 @@ suite with the same runner configuration; plumb aa SUITE makes one.`,
 	}
 	cmd.Flags().SortFlags = false
 	cmd.SetUsageFunc(groupedUsage)
-	c.register(cmd, func(s *config.Setting) string {
+	c.register(cmd, func(s *setting.Setting) string {
 		switch s.Flag {
 		case "plan", "report", "output":
 			return ""

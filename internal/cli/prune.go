@@ -9,21 +9,23 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // pruning are the flags of plumb runs --prune.
 type pruning struct {
 	on, yes bool
-	age     time.Duration
+	age     setting.Milliseconds
 	keep    int
 	flags   *pflag.FlagSet
 }
 
 func (p *pruning) register(fs *pflag.FlagSet) {
-	const month, latest = 30 * 24 * time.Hour, 20
+	const latest = 20
+	p.age = setting.Milliseconds((30 * 24 * time.Hour).Milliseconds())
 	fs.BoolVar(&p.on, "prune", false, "list the runs that can be deleted; with --yes, delete them")
-	durationVar(fs, &p.age, "older-than", month, "with --prune: `age` of the last write above which a run is deleted")
+	fs.Var(&p.age, "older-than", "with --prune: `age` of the last write above which a run is deleted")
 	numberVar(fs, &p.keep, "keep", "", latest, "with --prune: keep the latest `n` runs, however old they are")
 	fs.BoolVar(&p.yes, "yes", false, "with --prune: delete the listed runs")
 	p.flags = fs
@@ -44,7 +46,7 @@ func (c *runsCmd) pruneRuns(p *job.Project) error {
 	if c.prune.keep < 0 || c.prune.age < 0 {
 		return errors.New("--keep and --older-than must not be negative")
 	}
-	old, err := p.OldRuns(c.Now().Add(-c.prune.age), c.prune.keep)
+	old, err := p.OldRuns(c.Now().Add(-c.prune.age.Duration()), c.prune.keep)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/setting"
 )
 
 // resumeCmd is plumb resume.
@@ -32,7 +32,7 @@ them, and starts them only with --trust.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), cmd.Flags(), runOf(args)) },
 	}
 	c.want.Repeat = 0 // as in the run
-	c.register(cmd, func(s *config.Setting) string { return s.Resume })
+	c.register(cmd, func(s *setting.Setting) string { return s.Resume })
 	cmd.Flags().BoolVar(&c.retryErrors, "retry-errors", false, "also repeat what could not be measured")
 	cmd.Flags().BoolVar(&c.trust, "trust", false, trustHelp)
 	return cmd

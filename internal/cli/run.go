@@ -20,6 +20,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/suite"
 )
 
@@ -52,7 +53,7 @@ Several suites are separate runs, one after the other; {suite} in the path of a 
 	}
 	cmd.Flags().SortFlags = false
 	cmd.SetUsageFunc(groupedUsage)
-	c.register(cmd, func(s *config.Setting) string { return s.Help })
+	c.register(cmd, func(s *setting.Setting) string { return s.Help })
 	return cmd
 }
 
@@ -98,7 +99,7 @@ func (c *runCmd) prepare(ctx context.Context, cmd *cobra.Command, suites []strin
 	if err := c.check(flags, false); err != nil {
 		return nil, nil, err
 	}
-	c.want.Copy(&p.Config.Run, func(s *config.Setting) bool { return s.IsSet() && !changed(flags, s) })
+	c.want.Copy(&p.Config.Run, func(s *setting.Setting) bool { return s.IsSet() && !changed(flags, s) })
 	if c.want.UntilDecided && !flags.Changed("repeat") {
 		c.want.Repeat = compare.DecideRepeat
 	}

@@ -11,8 +11,8 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
-	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/setting"
 )
 
 // scoreCmd is plumb score.
@@ -54,7 +54,7 @@ its stderr, and its session files in session/. A file CASE.json is one session, 
 	fs.StringVar(&c.suite, "suite", "", "changed `suite` (default: the suite of the run)")
 	numberVar(fs, &c.judgeRepeat, "judge-repeat", "", 0, "judge each output of the cases that flipped `n` times, at least 2")
 	fs.BoolVar(&c.trust, "trust", false, trustHelp)
-	c.register(cmd, func(s *config.Setting) string { return s.Score })
+	c.register(cmd, func(s *setting.Setting) string { return s.Score })
 	return cmd
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/setting"
 )
 
 // improveErrors adds the reason and a suggestion to the errors of cobra about the command line.
@@ -156,8 +156,8 @@ func flagError(cmd *cobra.Command, err error) error {
 
 func invalidValue(err *pflag.InvalidValueError) error {
 	f := err.GetFlag()
-	if errors.Is(err, run.ErrTooShort) {
-		return fmt.Errorf("--%s %w", f.Name, run.ErrTooShort)
+	if errors.Is(err, setting.ErrTooShort) {
+		return fmt.Errorf("--%s %w", f.Name, setting.ErrTooShort)
 	}
 	var expected string
 	switch f.Value.Type() {

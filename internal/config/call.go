@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
@@ -31,7 +32,7 @@ func parseCall(_ context.Context, args []json.RawMessage) (any, error) {
 func complete(file string, tree value) error {
 	_, problems := fromValue(file, tree, true)
 	if tree.Kind == doc.Null {
-		problems = doc.Problems{{Message: notAMapping + ", not " + tree.Kind.String()}}
+		problems = doc.Problems{{Message: setting.NotAMapping + ", not " + tree.Kind.String()}}
 	} else if runners := tree.Get("runners"); tree.Kind == doc.Map &&
 		(runners == nil || runners.Kind == doc.Map && len(runners.Members) == 0) {
 		problems = append(problems, doc.Problem{Message: "runners must have a runner"})
@@ -51,7 +52,7 @@ func invalid(problems doc.Problems) error {
 		key, rest, _ := strings.Cut(p.Message, " ")
 		if unknown, ok := strings.CutPrefix(p.Message, "unknown key "); ok {
 			line = "Unknown config key: " + strings.Trim(unknown, `"`)
-		} else if section, _, _ := strings.Cut(key, "."); known((&reader{}).topFields(&Config{}), section) {
+		} else if section, _, _ := strings.Cut(key, "."); setting.Known((&reader{}).topFields(&Config{}), section) {
 			line = "Invalid config at " + strings.TrimSuffix(key, ":") + ": " + rest
 		}
 		if p.Hint != "" {
@@ -120,7 +121,7 @@ func (c caller) absolute(name string) string {
 
 // resolvePaths makes the same paths of a config absolute as [Read] does.
 func resolvePaths(tree *value, dir string) {
-	r := &reader{dir: dir}
+	r := newReader("", dir)
 	read := func(as func(v value, path string) string) func(v *value) {
 		return func(v *value) {
 			if v.Kind == doc.String {
@@ -131,7 +132,7 @@ func resolvePaths(tree *value, dir string) {
 	report := func(v value, _ string) string { return r.report(v.Text()) }
 	for _, s := range new(Settings).List() {
 		for _, key := range s.Keys() {
-			if s.Format == Path {
+			if s.Format == setting.Path {
 				each(tree, []string{"run", key}, read(r.path))
 			}
 			if s.Format == Report {

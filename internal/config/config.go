@@ -217,9 +217,10 @@ func fromValue(path string, tree value, code bool) (*Config, doc.Problems) {
 		return nil, doc.Problems{{Pos: plumb.Position{File: path}, Message: err.Error()}}
 	}
 	c := &Config{Path: path, Dir: dir}
-	r := &reader{file: path, dir: dir, code: code}
+	r := newReader(path, dir)
+	r.Code = code
 	if tree.Kind != doc.Null {
-		r.object(tree, "", r.topFields(c))
+		r.Object(tree, "", r.topFields(c))
 	}
 	return c, r.all().Sorted()
 }

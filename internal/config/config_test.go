@@ -20,6 +20,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/golden"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/snapshot"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/schema"
@@ -92,7 +93,7 @@ func TestConfigValues(t *testing.T) {
 			Command: "cat", Replay: "last", BaseURL: "https://e.example", API: "chat", APIKeyEnv: "K",
 			Headers: []string{"A=b"}, ReasoningEffort: "low", RequestTimeoutMs: 5000, Judge: "fast", Embedder: "e",
 			Tier: "cheap", Models: []string{"opus"}, RunnerIDs: []string{"fast", "local"},
-			Temperature: Optional[float64]{None: true}, Seed: Optional[int64]{Value: new(int64(-7))}, MaxOutputTokens: 4096,
+			Temperature: setting.Optional[float64]{None: true}, Seed: setting.Optional[int64]{Value: new(int64(-7))}, MaxOutputTokens: 4096,
 			Reports:   []string{"terminal", "junit:" + filepath.Join(c.Dir, "out", "junit.xml")},
 			OutputDir: filepath.Join(c.Dir, ".plumb"), Redact: []string{"MY_SECRET"},
 		},
@@ -188,12 +189,12 @@ func TestConfigSchemaKeys(t *testing.T) {
 	if err := json.Unmarshal([]byte(schema.Config()), &document); err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{}
+	r := newReader("", "")
 	ofRunner := r.runnerFields(&plumb.RunnerConfig{})
 	for _, section := range []struct {
 		name   string
 		schema map[string]any
-		fields []field
+		fields []setting.Field
 	}{
 		{"top level", document.Properties, r.topFields(&Config{})},
 		{"agent", document.Defs["agent"].Properties, r.agentFields(&plumb.AgentConfig{})},
@@ -203,13 +204,13 @@ func TestConfigSchemaKeys(t *testing.T) {
 		{"snapshots", document.Defs["snapshots"].Properties, r.snapshotFields(&snapshot.Options{})},
 		{"runner", document.Defs["runner"].Properties, ofRunner},
 		{"runnerKeys", document.Defs["runnerKeys"].Properties, r.judgeFields(&plumb.RunnerConfig{})},
-		{"judge", document.Defs["judge"].Properties, append(r.judgeFields(&plumb.RunnerConfig{}), field{name: "runner"}, field{name: "votes"})},
+		{"judge", document.Defs["judge"].Properties, append(r.judgeFields(&plumb.RunnerConfig{}), setting.Field{Name: "runner"}, setting.Field{Name: "votes"})},
 		{"price", document.Defs["price"].Properties, r.priceFields(&runner.Price{})},
 		{"embedder", document.Defs["embedder"].Properties, r.embedderFields(&plumb.RunnerConfig{})},
 	} {
 		var read []string
 		for _, f := range section.fields {
-			read = append(read, f.name)
+			read = append(read, f.Name)
 		}
 		slices.Sort(read)
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(section.schema)), read); diff != "" {
@@ -332,14 +333,14 @@ func checkPositions(t *testing.T, data []byte, problems []doc.Problem) {
 // TestDocs: every key is in the manual.
 func TestDocs(t *testing.T) {
 	manual := string(read(t, "../../docs/configuration.md"))
-	r := &reader{}
+	r := newReader("", "")
 	var keys []string
-	for _, fields := range [][]field{
+	for _, fields := range [][]setting.Field{
 		r.topFields(nil), r.runnerFields(nil), r.priceFields(nil), r.agentFields(nil), r.mcpFields(nil),
 		r.workspaceFields(nil), r.bootstrapFields(nil), r.snapshotFields(nil), r.toleranceFields(nil),
 	} {
 		for _, f := range fields {
-			keys = append(keys, f.name)
+			keys = append(keys, f.Name)
 		}
 	}
 	for _, key := range keys {

@@ -10,38 +10,32 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// field is a key of a section of the config, with the function that reads its value.
-type field struct {
-	name string
-	read func(v value, path string)
-}
-
 // topFields returns the keys of a config file. A test compares them with the JSON Schema.
-func (r *reader) topFields(c *Config) []field {
-	return []field{
-		{"$schema", func(v value, path string) { r.text(v, path) }},
-		{"suites", func(v value, path string) { c.Suites = r.suites(v, path) }},
-		{"runners", func(v value, path string) { c.Runners = r.runners(v, path) }},
-		{"judge", func(v value, path string) { r.judge(v, path, c) }},
-		{"embedder", func(v value, path string) { c.Embedder = r.embedder(v, path) }},
-		{"prices", func(v value, path string) { c.Prices = r.prices(v, path) }},
-		{"run", func(v value, path string) {
-			r.object(v, path, r.runFields(&c.Run))
+func (r *reader) topFields(c *Config) []setting.Field {
+	return []setting.Field{
+		{Name: "$schema", Read: func(v value, path string) { r.Text(v, path) }},
+		{Name: "suites", Read: func(v value, path string) { c.Suites = r.suites(v, path) }},
+		{Name: "runners", Read: func(v value, path string) { c.Runners = r.runners(v, path) }},
+		{Name: "judge", Read: func(v value, path string) { r.judge(v, path, c) }},
+		{Name: "embedder", Read: func(v value, path string) { c.Embedder = r.embedder(v, path) }},
+		{Name: "prices", Read: func(v value, path string) { c.Prices = r.prices(v, path) }},
+		{Name: "run", Read: func(v value, path string) {
+			r.Object(v, path, r.runFields(&c.Run))
 			r.twice(v, path)
 		}},
-		{"defaults", func(v value, path string) { r.object(v, path, r.defaultsFields(c)) }},
-		{"snapshots", func(v value, path string) { c.Snapshots = r.snapshots(v, path) }},
+		{Name: "defaults", Read: func(v value, path string) { r.Object(v, path, r.defaultsFields(c)) }},
+		{Name: "snapshots", Read: func(v value, path string) { c.Snapshots = r.snapshots(v, path) }},
 	}
 }
 
 // suites reads the suites of a config: files, or published suites.
 func (r *reader) suites(v value, path string) []string {
-	refs, places := r.words(v, path), v.List
+	refs, places := r.Words(v, path), v.List
 	if v.Kind == doc.String {
 		places = []value{v}
 	}
@@ -52,20 +46,20 @@ func (r *reader) suites(v value, path string) []string {
 		}
 		if _, err := os.Stat(r.absolute(ref)); err != nil {
 			r.absent = append(r.absent, doc.Problem{
-				Pos: r.position(places[i].Place), Message: fmt.Sprintf("%s: there is no file %q", path, ref),
+				Pos: r.Position(places[i].Place), Message: fmt.Sprintf("%s: there is no file %q", path, ref),
 			})
 		}
 	}
 	return refs
 }
 
-func (r *reader) defaultsFields(c *Config) []field {
-	return []field{
-		{"timeoutMs", func(v value, path string) {
+func (r *reader) defaultsFields(c *Config) []setting.Field {
+	return []setting.Field{
+		{Name: "timeoutMs", Read: func(v value, path string) {
 			if c.Run.TimeoutMs != 0 {
-				r.add(v.Place, path+" and run.timeoutMs set the same value", "keep one of them")
+				r.Add(v.Place, path+" and run.timeoutMs set the same value", "keep one of them")
 			}
-			c.Run.TimeoutMs = run.Milliseconds(r.duration(v, path))
+			c.Run.TimeoutMs = setting.Milliseconds(r.Duration(v, path))
 		}},
 	}
 }
@@ -82,10 +76,10 @@ func (r *reader) twice(v value, path string) {
 			case first == "":
 				first = key
 			case first == s.Key:
-				r.add(v.Members[at].Place, fmt.Sprintf("%s.%s and %s.%s set the same value", path, first, path, key),
+				r.Add(v.Members[at].Place, fmt.Sprintf("%s.%s and %s.%s set the same value", path, first, path, key),
 					"keep one of them")
 			default:
-				r.warn(v.Members[at].Place, fmt.Sprintf("%s.%s has no effect beside %s.%s", path, key, path, first),
+				r.Warn(v.Members[at].Place, fmt.Sprintf("%s.%s has no effect beside %s.%s", path, key, path, first),
 					"leave it out")
 			}
 		}
@@ -102,53 +96,53 @@ func Difficulties() []string { return []string{"easy", "medium", "hard"} }
 
 func apis() []string { return []string{"chat", "responses"} }
 
-func (r *reader) runnerFields(c *plumb.RunnerConfig) []field {
-	return []field{
-		{"model", func(v value, path string) { c.Model = r.text(v, path) }},
-		{"command", func(v value, path string) { c.Command = r.command(v, path) }},
-		{"replay", func(v value, path string) { c.Replay = r.text(v, path) }},
-		{"agent", func(v value, path string) { c.Agent = r.agent(v, path) }},
-		{"baseURL", func(v value, path string) { c.BaseURL = r.address(v, path) }},
-		{"api", func(v value, path string) { c.API = r.choice(v, path, apis()) }},
-		{"apiKeyEnv", func(v value, path string) { c.APIKeyEnv = r.variable(v, path) }},
-		{"headers", func(v value, path string) { c.Headers = r.headers(v, path) }},
-		{"env", func(v value, path string) { c.Env = r.pairs(v, path) }},
-		{"temperature", func(v value, path string) { c.Temperature, c.NoTemperature = r.optional(v, path) }},
-		{"seed", func(v value, path string) { c.Seed, c.NoSeed = r.seed(v, path) }},
-		{"topP", func(v value, path string) { c.TopP = new(r.number(v, path, 1)) }},
-		{"maxOutputTokens", func(v value, path string) { c.MaxOutputTokens = new(r.whole(v, path, 1)) }},
-		{"reasoningEffort", func(v value, path string) { c.ReasoningEffort = new(r.text(v, path)) }},
-		{"timeoutMs", func(v value, path string) { c.TimeoutMs = r.duration(v, path) }},
-		{"maxParallel", func(v value, path string) { c.MaxParallel = int(r.whole(v, path, 1)) }},
+func (r *reader) runnerFields(c *plumb.RunnerConfig) []setting.Field {
+	return []setting.Field{
+		{Name: "model", Read: func(v value, path string) { c.Model = r.Text(v, path) }},
+		{Name: "command", Read: func(v value, path string) { c.Command = r.command(v, path) }},
+		{Name: "replay", Read: func(v value, path string) { c.Replay = r.Text(v, path) }},
+		{Name: "agent", Read: func(v value, path string) { c.Agent = r.agent(v, path) }},
+		{Name: "baseURL", Read: func(v value, path string) { c.BaseURL = r.address(v, path) }},
+		{Name: "api", Read: func(v value, path string) { c.API = r.Choice(v, path, apis()) }},
+		{Name: "apiKeyEnv", Read: func(v value, path string) { c.APIKeyEnv = r.Variable(v, path) }},
+		{Name: "headers", Read: func(v value, path string) { c.Headers = r.Headers(v, path) }},
+		{Name: "env", Read: func(v value, path string) { c.Env = r.Pairs(v, path) }},
+		{Name: "temperature", Read: func(v value, path string) { c.Temperature, c.NoTemperature = r.Optional(v, path) }},
+		{Name: "seed", Read: func(v value, path string) { c.Seed, c.NoSeed = r.Seed(v, path) }},
+		{Name: "topP", Read: func(v value, path string) { c.TopP = new(r.Number(v, path, 1)) }},
+		{Name: "maxOutputTokens", Read: func(v value, path string) { c.MaxOutputTokens = new(r.Whole(v, path, 1)) }},
+		{Name: "reasoningEffort", Read: func(v value, path string) { c.ReasoningEffort = new(r.Text(v, path)) }},
+		{Name: "timeoutMs", Read: func(v value, path string) { c.TimeoutMs = r.Duration(v, path) }},
+		{Name: "maxParallel", Read: func(v value, path string) { c.MaxParallel = int(r.Whole(v, path, 1)) }},
 	}
 }
 
 // prices reads the prices of models by "provider:model".
 func (r *reader) prices(v value, path string) map[string]runner.Price {
 	prices := map[string]runner.Price{}
-	for _, m := range r.members(v, path) {
+	for _, m := range r.Members(v, path) {
 		at := path + "." + m.Key
 		if strings.TrimSpace(m.Key) == "" {
-			r.add(m.Place, "a price needs the name of a model", "")
+			r.Add(m.Place, "a price needs the name of a model", "")
 		}
 		var p runner.Price
-		r.object(m.Value, at, r.priceFields(&p))
+		r.Object(m.Value, at, r.priceFields(&p))
 		if m.Value.Kind == doc.Map && len(m.Value.Members) == 0 {
-			r.add(m.Value.Place, at+" gives no price", "such as {input: 1.25, output: 10}")
+			r.Add(m.Value.Place, at+" gives no price", "such as {input: 1.25, output: 10}")
 		}
 		prices[m.Key] = p
 	}
 	return prices
 }
 
-func (r *reader) priceFields(p *runner.Price) []field {
-	rate := func(v value, path string) *runner.Rate { return &runner.Rate{USD: r.number(v, path, noLimit)} }
-	return []field{
-		{"input", func(v value, path string) { p.Input = rate(v, path) }},
-		{"output", func(v value, path string) { p.Output = rate(v, path) }},
-		{"cacheRead", func(v value, path string) { p.CacheRead = rate(v, path) }},
-		{"cacheWrite", func(v value, path string) { p.CacheWrite = rate(v, path) }},
-		{"perRequest", func(v value, path string) { p.PerRequest = r.number(v, path, noLimit) }},
+func (r *reader) priceFields(p *runner.Price) []setting.Field {
+	rate := func(v value, path string) *runner.Rate { return &runner.Rate{USD: r.Number(v, path, setting.NoLimit)} }
+	return []setting.Field{
+		{Name: "input", Read: func(v value, path string) { p.Input = rate(v, path) }},
+		{Name: "output", Read: func(v value, path string) { p.Output = rate(v, path) }},
+		{Name: "cacheRead", Read: func(v value, path string) { p.CacheRead = rate(v, path) }},
+		{Name: "cacheWrite", Read: func(v value, path string) { p.CacheWrite = rate(v, path) }},
+		{Name: "perRequest", Read: func(v value, path string) { p.PerRequest = r.Number(v, path, setting.NoLimit) }},
 	}
 }
 
@@ -167,17 +161,17 @@ func onlyFor(key string) []string {
 
 func (r *reader) runners(v value, path string) []plumb.RunnerConfig {
 	var runners []plumb.RunnerConfig
-	for _, m := range r.members(v, path) {
+	for _, m := range r.Members(v, path) {
 		at := path + "." + m.Key
 		if strings.TrimSpace(m.Key) == "" {
-			r.add(m.Place, "a runner needs an id", "")
+			r.Add(m.Place, "a runner needs an id", "")
 		}
 		if why := doc.Unprintable(m.Key); why != "" {
-			r.add(m.Place, fmt.Sprintf("the id %q of a runner %s", m.Key, why), "use letters, digits and punctuation")
+			r.Add(m.Place, fmt.Sprintf("the id %q of a runner %s", m.Key, why), "use letters, digits and punctuation")
 		}
 		c := plumb.RunnerConfig{ID: m.Key}
 		if m.Value.Kind == doc.String {
-			c.Model = r.text(m.Value, at)
+			c.Model = r.Text(m.Value, at)
 		} else {
 			r.runner(m.Value, at, r.runnerFields(&c))
 		}
@@ -187,13 +181,13 @@ func (r *reader) runners(v value, path string) []plumb.RunnerConfig {
 }
 
 // runner reads the keys of one runner, and reports those that do not apply to its kind.
-func (r *reader) runner(v value, path string, fields []field) {
-	if !r.is(v, path, doc.Map) {
+func (r *reader) runner(v value, path string, fields []setting.Field) {
+	if !r.Is(v, path, doc.Map) {
 		return
 	}
-	r.object(v, path, fields)
+	r.Object(v, path, fields)
 	possible := slices.DeleteFunc([]string{"model", "command", "replay", "agent"},
-		func(k string) bool { return !known(fields, k) })
+		func(k string) bool { return !setting.Known(fields, k) })
 	var kinds []string
 	for _, m := range v.Members {
 		if slices.Contains(possible, m.Key) {
@@ -202,53 +196,49 @@ func (r *reader) runner(v value, path string, fields []field) {
 	}
 	switch len(kinds) {
 	case 0: // an unknown key may be a misspelled kind
-		if !slices.ContainsFunc(v.Members, func(m doc.Member) bool { return !known(fields, m.Key) }) {
+		if !slices.ContainsFunc(v.Members, func(m doc.Member) bool { return !setting.Known(fields, m.Key) }) {
 			last := len(possible) - 1
-			r.add(v.Place, fmt.Sprintf("%s needs one of %s and %s", path, strings.Join(possible[:last], ", "),
+			r.Add(v.Place, fmt.Sprintf("%s needs one of %s and %s", path, strings.Join(possible[:last], ", "),
 				possible[last]), "")
 		}
 		return
 	case 1:
 	default:
-		r.add(v.Place, fmt.Sprintf("%s has %s, but a runner is one of them", path, strings.Join(kinds, " and ")), "")
+		r.Add(v.Place, fmt.Sprintf("%s has %s, but a runner is one of them", path, strings.Join(kinds, " and ")), "")
 		return
 	}
 	for _, m := range v.Members {
 		if only := onlyFor(m.Key); only != nil && !slices.Contains(only, kinds[0]) {
-			r.add(m.Place, fmt.Sprintf("%s.%s has no effect on a %s runner", path, m.Key, kinds[0]),
+			r.Add(m.Place, fmt.Sprintf("%s.%s has no effect on a %s runner", path, m.Key, kinds[0]),
 				"it is for "+strings.Join(only, " and ")+" runners")
 		}
 	}
 }
 
-func known(fields []field, key string) bool {
-	return slices.ContainsFunc(fields, func(f field) bool { return f.name == key })
-}
-
 // judgeFields returns the keys of a runner that judges. An agent cannot judge.
-func (r *reader) judgeFields(c *plumb.RunnerConfig) []field {
-	return slices.DeleteFunc(r.runnerFields(c), func(f field) bool { return f.name == "agent" })
+func (r *reader) judgeFields(c *plumb.RunnerConfig) []setting.Field {
+	return slices.DeleteFunc(r.runnerFields(c), func(f setting.Field) bool { return f.Name == "agent" })
 }
 
 func (r *reader) judge(v value, path string, c *Config) {
 	if v.Kind == doc.String {
-		name := r.text(v, path)
+		name := r.Text(v, path)
 		if c.Judge = c.Runner(name); c.Judge == nil {
 			c.Judge = &plumb.RunnerConfig{Model: name}
 		}
 		return
 	}
 	if v.Kind != doc.Map {
-		r.wrong(v, path, "a model, the id of a runner, or a mapping")
+		r.Wrong(v, path, "a model, the id of a runner, or a mapping")
 		return
 	}
 	id := ""
 	c.Judge = &plumb.RunnerConfig{}
 	fields := append(r.judgeFields(c.Judge),
-		field{"runner", func(v value, path string) { id = r.text(v, path) }},
-		field{"votes", func(v value, path string) {
-			c.JudgeVotes = int(r.whole(v, path, 1))
-			r.odd(v, path, c.JudgeVotes)
+		setting.Field{Name: "runner", Read: func(v value, path string) { id = r.Text(v, path) }},
+		setting.Field{Name: "votes", Read: func(v value, path string) {
+			c.JudgeVotes = int(r.Whole(v, path, 1))
+			r.Odd(v, path, c.JudgeVotes)
 		}},
 	)
 	named := v.Get("runner")
@@ -258,10 +248,10 @@ func (r *reader) judge(v value, path string, c *Config) {
 		}
 		return
 	}
-	r.object(v, path, fields)
+	r.Object(v, path, fields)
 	for _, m := range v.Members {
-		if m.Key != "runner" && m.Key != "votes" && known(fields, m.Key) {
-			r.add(m.Place, fmt.Sprintf("%s.%s cannot be used together with %s.runner", path, m.Key, path),
+		if m.Key != "runner" && m.Key != "votes" && setting.Known(fields, m.Key) {
+			r.Add(m.Place, fmt.Sprintf("%s.%s cannot be used together with %s.runner", path, m.Key, path),
 				"the runner has its own settings")
 		}
 	}
@@ -270,15 +260,15 @@ func (r *reader) judge(v value, path string, c *Config) {
 		for _, known := range c.Runners {
 			ids = append(ids, known.ID)
 		}
-		r.add(named.Place, fmt.Sprintf("%s.runner: the config has no runner %q", path, id), doc.DidYouMean(id, ids))
+		r.Add(named.Place, fmt.Sprintf("%s.runner: the config has no runner %q", path, id), doc.DidYouMean(id, ids))
 	}
 }
 
-func (r *reader) embedderFields(e *plumb.RunnerConfig) []field {
-	return []field{
-		{"model", func(v value, path string) { e.Model = r.text(v, path) }},
-		{"baseURL", func(v value, path string) { e.BaseURL = r.address(v, path) }},
-		{"apiKeyEnv", func(v value, path string) { e.APIKeyEnv = r.variable(v, path) }},
+func (r *reader) embedderFields(e *plumb.RunnerConfig) []setting.Field {
+	return []setting.Field{
+		{Name: "model", Read: func(v value, path string) { e.Model = r.Text(v, path) }},
+		{Name: "baseURL", Read: func(v value, path string) { e.BaseURL = r.address(v, path) }},
+		{Name: "apiKeyEnv", Read: func(v value, path string) { e.APIKeyEnv = r.Variable(v, path) }},
 	}
 }
 
@@ -286,28 +276,28 @@ func (r *reader) embedder(v value, path string) *plumb.RunnerConfig {
 	e := &plumb.RunnerConfig{}
 	switch v.Kind {
 	case doc.String:
-		e.Model = r.text(v, path)
+		e.Model = r.Text(v, path)
 	case doc.Map:
-		before := len(r.problems)
-		r.object(v, path, r.embedderFields(e))
-		if e.Model == "" && len(r.problems) == before {
-			r.add(v.Place, path+".model is missing", `such as "openai:text-embedding-3-small"`)
+		before := len(r.Problems)
+		r.Object(v, path, r.embedderFields(e))
+		if e.Model == "" && len(r.Problems) == before {
+			r.Add(v.Place, path+".model is missing", `such as "openai:text-embedding-3-small"`)
 		}
 	default:
-		r.wrong(v, path, "a model or a mapping")
+		r.Wrong(v, path, "a model or a mapping")
 	}
 	return e
 }
 
 // address reads a URL. A URL that refers to environment variables is checked when it is used.
 func (r *reader) address(v value, path string) string {
-	text := r.text(v, path)
+	text := r.Text(v, path)
 	if text == "" || strings.Contains(text, "${") {
 		return text
 	}
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		r.add(v.Place, fmt.Sprintf("%s must be an http or https URL", path), "such as http://localhost:11434/v1")
+		r.Add(v.Place, fmt.Sprintf("%s must be an http or https URL", path), "such as http://localhost:11434/v1")
 	}
 	return text
 }
@@ -316,9 +306,9 @@ func (r *reader) address(v value, path string) string {
 func (r *reader) command(v value, path string) []string {
 	if v.Kind == doc.String {
 		words := fmt.Sprintf("%q", strings.Fields(v.Text()))
-		r.add(v.Place, path+" must be a list of the program and its arguments",
+		r.Add(v.Place, path+" must be a list of the program and its arguments",
 			"such as "+strings.ReplaceAll(words, `" "`, `", "`))
 		return nil
 	}
-	return r.words(v, path)
+	return r.Words(v, path)
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/setting"
 )
 
 // Sections are the sections of a suite that have the form of a config. Their paths are absolute.
@@ -21,14 +22,14 @@ type Content struct {
 
 // ReadSections reads a suite in YAML: its sections, and the values of its cases. Relative paths start at dir.
 func ReadSections(file, dir string, v doc.Value) (s Sections, c Content, _ doc.Problems) {
-	r := &reader{file: file, dir: dir, suite: true}
+	r := newSuiteReader(file, dir)
 	keep := func(to **doc.Value) func(v value, _ string) {
 		return func(v value, _ string) { *to = &v }
 	}
-	r.object(v, "suite", append(r.sectionFields(&s),
-		field{"prompts", keep(&c.Prompts)}, field{"defaults", keep(&c.Defaults)}, field{"data", keep(&c.Data)},
-		field{"cases", func(v value, _ string) {
-			if r.is(v, "cases", doc.List) {
+	r.Object(v, "suite", append(r.sectionFields(&s),
+		setting.Field{Name: "prompts", Read: keep(&c.Prompts)}, setting.Field{Name: "defaults", Read: keep(&c.Defaults)}, setting.Field{Name: "data", Read: keep(&c.Data)},
+		setting.Field{Name: "cases", Read: func(v value, _ string) {
+			if r.Is(v, "cases", doc.List) {
 				c.Cases = v.List
 			}
 		}}))
@@ -40,24 +41,25 @@ func ReadSections(file, dir string, v doc.Value) (s Sections, c Content, _ doc.P
 
 // ReadExports reads the sections of a suite in code from its exports, which are JSON or nil.
 func ReadExports(file, dir string, workspace, skills json.RawMessage) (s Sections, _ doc.Problems) {
-	r := &reader{file: file, dir: dir, code: true, suite: true}
+	r := newSuiteReader(file, dir)
+	r.Code = true
 	for i, f := range r.sectionFields(&s) {
 		raw := [...]json.RawMessage{workspace, skills}[i]
 		if len(raw) == 0 || string(raw) == "null" {
 			continue
 		}
 		if v, problem := parseExport(file, raw); problem != nil {
-			r.problems = append(r.problems, *problem)
+			r.Problems = append(r.Problems, *problem)
 		} else {
-			f.read(v, f.name)
+			f.Read(v, f.Name)
 		}
 	}
 	return s, r.all()
 }
 
-func (r *reader) sectionFields(s *Sections) []field {
-	return []field{
-		{"workspace", func(v value, _ string) { s.Workspace = r.workspace(v, "workspace") }},
-		{"skills", func(v value, _ string) { s.Skills = r.each(v, "skills", r.directory) }},
+func (r *reader) sectionFields(s *Sections) []setting.Field {
+	return []setting.Field{
+		{Name: "workspace", Read: func(v value, _ string) { s.Workspace = r.workspace(v, "workspace") }},
+		{Name: "skills", Read: func(v value, _ string) { s.Skills = r.each(v, "skills", r.directory) }},
 	}
 }

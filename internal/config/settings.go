@@ -10,6 +10,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/setting"
 )
 
 // Settings are the settings of plumb run. [List] describes each of them. The zero value means that
@@ -25,11 +26,11 @@ type Settings struct {
 	Command, Replay           string
 	BaseURL, API, APIKeyEnv   string
 	Headers                   []string
-	Temperature               Optional[float64]
-	Seed                      Optional[int64]
+	Temperature               setting.Optional[float64]
+	Seed                      setting.Optional[int64]
 	MaxOutputTokens           int64
 	ReasoningEffort           string
-	RequestTimeoutMs          run.Milliseconds
+	RequestTimeoutMs          setting.Milliseconds
 
 	WorkspaceMode plumb.WorkspaceMode
 	Template      string
@@ -62,7 +63,7 @@ type Settings struct {
 // Defaults returns the settings of a run for which the user chose nothing.
 func Defaults() Settings {
 	return Settings{Settings: run.Settings{
-		Repeat: 1, TimeoutMs: run.Milliseconds(run.DefaultTimeout.Milliseconds()), Cache: "off",
+		Repeat: 1, TimeoutMs: setting.Milliseconds(run.DefaultTimeout.Milliseconds()), Cache: "off",
 		MinKappa: calibrate.DefaultMinKappa,
 	}}
 }
@@ -70,56 +71,11 @@ func Defaults() Settings {
 // DefaultParallel is the default number of sessions in flight, except for agents.
 const DefaultParallel = 16
 
-// A Setting describes one setting of plumb run: a flag, a key of run in the config, or both.
-type Setting struct {
-	// Key is "" for a setting without a key, Flag for one without a flag. Short is a flag with one
-	// letter. The other names are those of other tools.
-	Key, Flag, Short      string
-	OtherKeys, OtherFlags []string
-	// At points to the field of the setting. Its type decides the type of the setting.
-	At any
-	// Format restricts a text.
-	Format Format
-	// Values are the only allowed values. Known are suggested to the shell, beside others.
-	Values, Known []string
-	// Min is the smallest allowed whole number. Fractions and durations must be above 0. With NoLimit, 0
-	// takes the limit of a resumed run away.
-	Min     int
-	NoLimit bool
-	// Odd demands an odd number.
-	Odd bool
-	// NewRunner is set if the setting applies only to the runners of --model and --agent.
-	NewRunner bool
-	// Commas lets one value of the flag hold several, separated by commas.
-	Commas bool
-	// Help describes the setting, with the name of the flag's value in backquotes. Doc replaces it
-	// in the description of the key.
-	Help, Doc string
-	// Resume and Score are the help of the flag in plumb resume and plumb score; "" if these
-	// commands do not have it.
-	Resume, Score string
-}
-
-// Format is the form of a text.
-type Format string
-
-// The formats. A relative path in the config starts at the folder of the config. A variable is the
-// name of an environment variable.
-const (
-	Path     Format = "path"
-	URL      Format = "URL"
-	Variable Format = "variable name"
-	Report   Format = "`name` or `name:path`"
-)
-
-// A Group is a list of settings with a heading in the help.
-type Group struct {
-	Title    string
-	Settings []Setting
-}
+// Report is the format of a report.
+const Report setting.Format = "`name` or `name:path`"
 
 // Groups describes all settings, in the order of the help and of the documentation.
-func (s *Settings) Groups() []Group {
+func (s *Settings) Groups() []setting.Group {
 	const (
 		fileHelp    = "config `file`"
 		outputHelp  = "also append a block in the results.json list format to this `file`"
@@ -127,8 +83,8 @@ func (s *Settings) Groups() []Group {
 		unpriceHelp = "run although a budget cannot be enforced, because a price or the usage is unknown"
 		resumed     = " (default: as in the run); 0 is no limit"
 	)
-	return []Group{
-		{"What to test", []Setting{
+	return []setting.Group{
+		{Title: "What to test", Settings: []setting.Setting{
 			{
 				Key: "tier", Flag: "tier", At: &s.Tier, Known: []string{"cheap", "moderate", "comprehensive"},
 				Help:  "tier of a published suite: cheap, moderate or comprehensive",
@@ -151,7 +107,7 @@ func (s *Settings) Groups() []Group {
 			{Key: "command", Flag: "command", At: &s.Command, Help: "`program` that answers prompts, run by the shell"},
 			{Key: "replay", Flag: "replay", At: &s.Replay, Help: "earlier `run` whose recorded sessions are replayed"},
 		}},
-		{"Cases", []Setting{
+		{Title: "Cases", Settings: []setting.Setting{
 			{
 				Key: "case", Flag: "case", At: &s.Filter.IDs,
 				Help: "run only the case with this `id`",
@@ -180,7 +136,7 @@ func (s *Settings) Groups() []Group {
 				Help: "run only the first `n` of the selected cases",
 			},
 		}},
-		{"Sessions", []Setting{
+		{Title: "Sessions", Settings: []setting.Setting{
 			{
 				Key: "schedule", Flag: "schedule", At: (*string)(&s.Schedule), Values: run.Schedules(),
 				Help: "serial, parallel or isolated-by-runner (default parallel; serial for agents)",
@@ -224,7 +180,7 @@ func (s *Settings) Groups() []Group {
 				Help: "earlier `run` whose repetitions are taken over where nothing differs; the rest is measured",
 			},
 		}},
-		{"Limits of the run", []Setting{
+		{Title: "Limits of the run", Settings: []setting.Setting{
 			{
 				Key: "maxFailures", Flag: "max-failures", At: &s.MaxFailures, Min: 1,
 				Help: "stop after `n` failed or unmeasured cases",
@@ -250,7 +206,7 @@ func (s *Settings) Groups() []Group {
 				Resume: unpriceHelp,
 			},
 		}},
-		{"What the run must reach", []Setting{
+		{Title: "What the run must reach", Settings: []setting.Setting{
 			{
 				Key: "minPassRate", Flag: "min-pass-rate", At: &s.MinPassRate,
 				Help: "smallest pass rate of each runner and prompt, such as 0.9, low:0.85 or tag:billing=0.8; " +
@@ -268,7 +224,7 @@ func (s *Settings) Groups() []Group {
 				Score: "smallest measured share of the cases of each runner and prompt, such as 0.95; repeatable",
 			},
 		}},
-		{"A run until a decision", []Setting{
+		{Title: "A run until a decision", Settings: []setting.Setting{
 			{
 				Flag: "until-decided", At: &s.UntilDecided,
 				Help: "draw cases until --against or --gate is decided, at most --repeat samples a case (default 20)",
@@ -288,7 +244,7 @@ func (s *Settings) Groups() []Group {
 			},
 			{Flag: "alpha", At: &s.Alpha, Help: "probability of a wrong `conclusion` (default 0.05)"},
 		}},
-		{"Judging", []Setting{
+		{Title: "Judging", Settings: []setting.Setting{
 			{
 				Key: "judge", Flag: "judge", At: &s.Judge,
 				Help:  "`model` or runner id that answers llm_judge (default: each model judges itself)",
@@ -313,9 +269,9 @@ func (s *Settings) Groups() []Group {
 				Score: "embedding `model` for semantic_similarity",
 			},
 		}},
-		{"Requests to models", []Setting{
+		{Title: "Requests to models", Settings: []setting.Setting{
 			{
-				Key: "baseURL", Flag: "base-url", At: &s.BaseURL, Format: URL, NewRunner: true,
+				Key: "baseURL", Flag: "base-url", At: &s.BaseURL, Format: setting.URL, NewRunner: true,
 				Help: "address of an OpenAI-compatible server, or a replacement for the provider's own address",
 			},
 			{
@@ -324,7 +280,7 @@ func (s *Settings) Groups() []Group {
 				Doc:  "interface of openai to use",
 			},
 			{
-				Key: "apiKeyEnv", Flag: "api-key-env", At: &s.APIKeyEnv, Format: Variable, NewRunner: true,
+				Key: "apiKeyEnv", Flag: "api-key-env", At: &s.APIKeyEnv, Format: setting.Variable, NewRunner: true,
 				Help: "environment `variable` that holds the key",
 			},
 			{
@@ -357,9 +313,9 @@ func (s *Settings) Groups() []Group {
 				Help: "time limit of one request",
 			},
 		}},
-		{"Agents and workspaces", []Setting{
+		{Title: "Agents and workspaces", Settings: []setting.Setting{
 			{
-				Key: "cwd", Flag: "cwd", At: &s.Cwd, Format: Path,
+				Key: "cwd", Flag: "cwd", At: &s.Cwd, Format: setting.Path,
 				Help: "`directory` that agents work in, if Plumb makes no workspace for them",
 			},
 			{Key: "workspace", At: &s.Workspace, Help: "where sessions work, if the suite does not set it"},
@@ -373,7 +329,7 @@ func (s *Settings) Groups() []Group {
 				Help: "`directory` to copy into each workspace, if the suite sets none",
 			},
 			{
-				Key: "workspaces", Flag: "workspaces", At: &s.WorkspaceRoot, Format: Path,
+				Key: "workspaces", Flag: "workspaces", At: &s.WorkspaceRoot, Format: setting.Path,
 				Help: "`directory` to make workspaces in, outside any project " +
 					"(default: the system's directory for temporary files)",
 			},
@@ -403,16 +359,16 @@ func (s *Settings) Groups() []Group {
 				Help: "save the measured tokens as the new baselines, without the earlier samples",
 			},
 		}},
-		{"Output", []Setting{
+		{Title: "Output", Settings: []setting.Setting{
 			{Flag: "plan", At: &s.Plan, Help: "show what would run, with its tokens, cost and time, and spend nothing"},
 			{
 				Key: "report", Flag: "report", OtherKeys: []string{"reporter"}, OtherFlags: []string{"reporter"},
 				At: &s.Reports, Format: Report, Known: report.Names(),
 				Help: ReportHelp(), Doc: "reports to write: " + reports(), Resume: ReportHelp(), Score: ReportHelp(),
 			},
-			{Key: "output", Flag: "output", At: &s.Output, Format: Path, Help: outputHelp, Score: outputHelp},
+			{Key: "output", Flag: "output", At: &s.Output, Format: setting.Path, Help: outputHelp, Score: outputHelp},
 		}},
-		{"Project", []Setting{
+		{Title: "Project", Settings: []setting.Setting{
 			{
 				Flag: "config", At: &s.Config,
 				Resume: fileHelp,
@@ -421,13 +377,13 @@ func (s *Settings) Groups() []Group {
 					" (default: plumb.yaml, plumb.config.* or skillgym.config.* beside the suite or above)",
 			},
 			{
-				Key: "outputDir", Flag: "output-dir", At: &s.OutputDir, Format: Path,
+				Key: "outputDir", Flag: "output-dir", At: &s.OutputDir, Format: setting.Path,
 				Help:   outDirHelp,
 				Resume: outDirHelp,
 				Score:  outDirHelp,
 			},
 			{
-				Key: "redact", At: &s.Redact, Format: Variable,
+				Key: "redact", At: &s.Redact, Format: setting.Variable,
 				Help: "environment variables whose values are removed from everything that is written, " +
 					"beside those that Plumb knows to be secret",
 			},
@@ -436,8 +392,8 @@ func (s *Settings) Groups() []Group {
 }
 
 // List returns the settings of all groups.
-func (s *Settings) List() []Setting {
-	var all []Setting
+func (s *Settings) List() []setting.Setting {
+	var all []setting.Setting
 	for _, g := range s.Groups() {
 		all = append(all, g.Settings...)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/setting"
 )
 
 // TestSettingsAreComplete checks that each field of the settings has one row in the list, and each
@@ -43,7 +43,7 @@ func TestF20_ZeroIsAValue(t *testing.T) {
 		var all Settings // each number is 0, as after --flag 0
 		for _, s := range all.List() {
 			switch s.At.(type) {
-			case *int, *int64, *float64, *run.Milliseconds:
+			case *int, *int64, *float64, *setting.Milliseconds:
 			default:
 				continue // a text, a switch, or an Optional, which knows whether it is set
 			}

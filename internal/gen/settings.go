@@ -8,6 +8,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/run"
+	"github.com/plumb-eval/plumb/internal/setting"
 )
 
 // settingSections returns what is generated from [config.Settings.List].
@@ -34,7 +35,7 @@ type keyType struct {
 	ts, manual string
 }
 
-func typeOfSetting(s config.Setting) keyType {
+func typeOfSetting(s setting.Setting) keyType {
 	def := func(name string) value { return value{Ref: "#/$defs/" + name} }
 	values := "`" + strings.Join(s.Values, "`, `") + "`"
 	switch s.At.(type) {
@@ -52,11 +53,11 @@ func typeOfSetting(s config.Setting) keyType {
 		return keyType{def("tokens"), "number", "whole number"}
 	case *float64:
 		return keyType{value{Type: "number", Above: new(0.0)}, "number", "number"}
-	case *run.Milliseconds:
+	case *setting.Milliseconds:
 		return keyType{def("duration"), "Duration", "duration"}
-	case *config.Optional[float64]:
+	case *setting.Optional[float64]:
 		return keyType{def("temperature"), "number | null", "number, or null"}
-	case *config.Optional[int64]:
+	case *setting.Optional[int64]:
 		return keyType{def("seed"), "number | null", "whole number, or null"}
 	case **plumb.WorkspaceConfig:
 		return keyType{def("workspace"), "SuiteWorkspaceConfig", "mapping; see [below](#workspace)"}
@@ -70,7 +71,7 @@ func typeOfSetting(s config.Setting) keyType {
 		switch {
 		case s.Values != nil:
 			t.schema, t.manual = oneOrMore(value{Enum: s.Values}, 1), "list of "+values
-		case s.Format == config.Variable:
+		case s.Format == setting.Variable:
 			t.schema, t.manual = oneOrMore(def("variable"), 0), "list of variable names"
 		case s.Format == "":
 			t.manual = "list"
@@ -81,9 +82,9 @@ func typeOfSetting(s config.Setting) keyType {
 		switch {
 		case s.Values != nil:
 			return keyType{value{Enum: s.Values}, quoted(s.Values, " | "), values}
-		case s.Format == config.URL:
+		case s.Format == setting.URL:
 			t.schema = def("address")
-		case s.Format == config.Variable:
+		case s.Format == setting.Variable:
 			t.schema = def("variable")
 		}
 		return t

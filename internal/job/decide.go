@@ -47,7 +47,7 @@ func checkQuestion(s *config.Settings) error {
 	case s.Cache != "" && s.Cache != "off":
 		return plumb.WithHint(fmt.Errorf("--cache %s can repeat the answers of the baseline", s.Cache),
 			"a question needs new answers: --cache off")
-	case s.Alpha >= 0.5: // config.Setting.Check refuses 0
+	case s.Alpha >= 0.5: // setting.Setting.Check refuses 0
 		return plumb.WithHint(fmt.Errorf("--alpha %v is not a level", s.Alpha),
 			"a number above 0 and below 0.5, such as 0.05")
 	}

@@ -31,6 +31,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/snapshot"
 	"github.com/plumb-eval/plumb/internal/suite"
 )
@@ -341,7 +342,7 @@ func (j *Job) checkGates(suite *plumb.Suite) error {
 		if g.Kind != "" && !known[g.Name] {
 			delete(known, "")
 			err := fmt.Errorf("gate %q: there is no %s %q", g.Text, g.Kind, g.Name)
-			return plumb.WithHint(err, config.DidYouMean(g.Name, slices.Sorted(maps.Keys(known))))
+			return plumb.WithHint(err, setting.DidYouMean(g.Name, slices.Sorted(maps.Keys(known))))
 		}
 	}
 	return nil

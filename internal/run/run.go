@@ -21,6 +21,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/runlog"
+	"github.com/plumb-eval/plumb/internal/setting"
 )
 
 // Options describe what to run and how. Dir, Suite and Runners are required.
@@ -209,7 +210,7 @@ func (o Options) complete() Options {
 	if o.Sampler != nil {
 		o.Repeat, o.AllRepetitions = 1, true
 	}
-	o.TimeoutMs = cmp.Or(o.TimeoutMs, Milliseconds(DefaultTimeout.Milliseconds()))
+	o.TimeoutMs = cmp.Or(o.TimeoutMs, setting.Milliseconds(DefaultTimeout.Milliseconds()))
 	if o.Emit == nil {
 		o.Emit = func(plumb.Event, *plumb.Run) error { return nil }
 	}

@@ -21,8 +21,6 @@ import (
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
-var fixed = time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
-
 // fake is a runner that calls a function for each session.
 type fake struct {
 	id  string

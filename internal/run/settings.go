@@ -1,11 +1,6 @@
 package run
 
-import (
-	"errors"
-	"time"
-
-	"github.com/plumb-eval/plumb/internal/text"
-)
+import "github.com/plumb-eval/plumb/internal/setting"
 
 // Settings are the settings of a run that run.json records, with its keys. Package config has the
 // list of all settings, with their flags, checks and texts.
@@ -33,7 +28,7 @@ type Settings struct {
 	AllRepetitions bool `json:"allRepetitions,omitempty"`
 	// TimeoutMs limits the working time of a session whose case sets no limit; 0 means
 	// DefaultTimeout.
-	TimeoutMs Milliseconds `json:"timeoutMs"`
+	TimeoutMs setting.Milliseconds `json:"timeoutMs"`
 	// MaxSteps stops an agent that takes more steps; 0 means no limit.
 	MaxSteps int `json:"maxSteps,omitempty"`
 
@@ -50,9 +45,9 @@ type Settings struct {
 	// A session starts if its expected usage fits beside the spent usage and the caps of the other
 	// sessions in flight. So a run exceeds its budget by at most the cap of one session, if caps are
 	// known and usage is reported.
-	MaxCostUSD    float64      `json:"maxCostUsd,omitempty"`
-	MaxTokens     int64        `json:"maxTokens,omitempty"`
-	MaxDurationMs Milliseconds `json:"maxDurationMs,omitempty"`
+	MaxCostUSD    float64              `json:"maxCostUsd,omitempty"`
+	MaxTokens     int64                `json:"maxTokens,omitempty"`
+	MaxDurationMs setting.Milliseconds `json:"maxDurationMs,omitempty"`
 	// AllowUnmetered lets the run continue when a runner, judge or embedder does not report its
 	// usage, or when a price is unknown.
 	AllowUnmetered bool `json:"allowUnmetered,omitempty"`
@@ -61,33 +56,4 @@ type Settings struct {
 	// appended. The engine ignores both.
 	Cache  string `json:"cache" redact:"-"`
 	Output string `json:"output,omitempty" redact:"-"`
-}
-
-// Milliseconds is a duration, as JSON has it. It is also the value of a flag.
-type Milliseconds int64
-
-// Duration returns m as a duration.
-func (m Milliseconds) Duration() time.Duration { return time.Duration(m) * time.Millisecond }
-
-// Type returns the name of the type for the help of flags.
-func (m *Milliseconds) Type() string { return "duration" }
-
-func (m *Milliseconds) String() string {
-	return text.Exact(m.Duration())
-}
-
-// ErrTooShort is the error of [Milliseconds.Set] for a part of a millisecond.
-var ErrTooShort = errors.New("must be at least 1ms")
-
-// Set parses a duration, such as 90s.
-func (m *Milliseconds) Set(s string) error {
-	d, err := text.ParseDuration(s)
-	if err != nil {
-		return err
-	}
-	if d > 0 && d < time.Millisecond {
-		return ErrTooShort
-	}
-	*m = Milliseconds(d.Milliseconds())
-	return nil
 }

@@ -33,11 +33,11 @@ func TestLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	log := string(data)
-	longest, deepest := 0, 0
+	longest, deepest := 0, 1
 	for line := range strings.Lines(log) {
 		longest = max(longest, len(line))
 	}
-	for deepest = 1; read(inMemory(log, runlog.Limits{Depth: deepest})) != nil; deepest++ {
+	for ; read(inMemory(log, runlog.Limits{Depth: deepest})) != nil; deepest++ {
 		if deepest > 100 {
 			t.Fatal("the log has no depth")
 		}

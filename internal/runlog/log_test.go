@@ -17,15 +17,15 @@ import (
 
 // written returns the directory of a run of some cases and runners, whose sessions answer with the
 // name of their case.
-func written(t testing.TB, root string, cases, repeat int, runners ...string) *runlog.Dir {
-	t.Helper()
+func written(tb testing.TB, root string, cases, repeat int, runners ...string) *runlog.Dir {
+	tb.Helper()
 	d, err := runlog.Create(root, time.Now())
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() { _ = d.Close() })
+	tb.Cleanup(func() { _ = d.Close() })
 	if err := d.WriteSpec(struct{}{}); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	info := &plumb.RunInfo{ID: d.ID, Cases: cases, Repeat: repeat}
 	for _, id := range runners {
@@ -38,12 +38,12 @@ func written(t testing.TB, root string, cases, repeat int, runners ...string) *r
 	x := &runlog.Index{}
 	w, err := runlog.Continue(d, x, nil, func(plumb.Event, *plumb.Run) error { return nil })
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	add := func(ev plumb.Event) {
 		ev.At = time.Now()
 		if _, _, err := w.Append(ev, true); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
 	add(plumb.Event{Type: plumb.EventRunStarted, Info: info})
@@ -61,7 +61,7 @@ func written(t testing.TB, root string, cases, repeat int, runners ...string) *r
 		}
 	}
 	if err := errors.Join(w.Close(), x.Close()); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return d
 }
