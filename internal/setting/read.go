@@ -59,7 +59,7 @@ func (r *Reader) Position(at doc.Place) plumb.Position {
 // Wrong adds the problem that a value is of another kind than wanted.
 func (r *Reader) Wrong(v doc.Value, path, want string) {
 	if v.Kind == doc.Null {
-		r.Add(v.Place, path+" has no doc.Value, expected "+want, "leave the key out")
+		r.Add(v.Place, path+" has no value, expected "+want, "leave the key out")
 		return
 	}
 	r.Add(v.Place, fmt.Sprintf("%s must be %s, not %s", path, want, v.Kind), "")
