@@ -162,42 +162,52 @@ func classLabel(c *plumb.FailureClass, origin plumb.Origin) string {
 	return ""
 }
 
-// lines renders an excerpt below its heading. Each line starts with a gutter, so that no reader
-// mistakes text of a model for text of Plumb, and so that no such text starts a line, where CI
-// systems look for commands.
-func (e *excerpt) lines(t theme, width int) []string {
-	var out []string
-	gutter := "      " + t.dim(t.gutter) + " "
-	inner := 0
-	if width > 0 {
-		inner = max(8, width-8)
+// Line is one line of an excerpt below its heading.
+type Line struct {
+	Text string
+	Kind LineKind
+	// Rows is the number of rows that the line may take where it is wrapped.
+	Rows int
+}
+
+// LineKind says how a line of an excerpt looks.
+type LineKind int
+
+// The kinds of lines. Marked are hints, and the places in a diff.
+const (
+	Plain LineKind = iota
+	Dim
+	Added
+	Removed
+	Marked
+)
+
+// Lines renders an excerpt below its heading.
+func (e *excerpt) Lines() []Line {
+	var out []Line
+	add := func(rows int, text string, kind LineKind) {
+		out = append(out, Line{strings.ReplaceAll(text, "\t", "    "), kind, rows})
 	}
-	add := func(limit int, text string, style func(string) string) {
-		for _, l := range t.wrap(strings.ReplaceAll(text, "\t", "    "), inner, limit) {
-			out = append(out, t.fit(gutter+style(l), width))
-		}
-	}
-	plain := func(s string) string { return s }
 	if e.Asked != "" {
-		add(3, "asked     "+e.Asked, t.dim)
+		add(3, "asked     "+e.Asked, Dim)
 	}
-	block := func(words string, limit int, style func(string) string) {
+	block := func(words string, limit int, kind LineKind) {
 		all := strings.Split(strings.TrimRight(words, "\n"), "\n")
 		for i, l := range all {
 			if i == limit && len(all) > limit+1 {
-				add(1, fmt.Sprintf("(%s more)", text.Plural(len(all)-limit, "line")), t.dim)
+				add(1, fmt.Sprintf("(%s more)", text.Plural(len(all)-limit, "line")), Dim)
 				break
 			}
-			add(3, l, style)
+			add(3, l, kind)
 		}
 	}
 	where := func(at string) {
 		if at != "" {
-			add(2, "at "+at, t.dim)
+			add(2, "at "+at, Dim)
 		}
 	}
 	if len(e.Checks) == 0 && e.Message != "" {
-		block(e.Message, excerptLines, plain)
+		block(e.Message, excerptLines, Plain)
 		where(e.At)
 	}
 	placed := false
@@ -206,7 +216,7 @@ func (e *excerpt) lines(t theme, width int) []string {
 		if c.Reason != "" {
 			line = strings.TrimPrefix(c.Name+": ", ": ") + c.Reason
 		}
-		block(line, excerptLines, plain)
+		block(line, excerptLines, Plain)
 		told := func(words string) bool { // the reason quotes it already
 			reason := text.OneLine(line)
 			for l := range strings.Lines(words) {
@@ -219,24 +229,24 @@ func (e *excerpt) lines(t theme, width int) []string {
 		switch {
 		case !c.Compared():
 		case diffable(c.Expected, c.Got):
-			for _, l := range diff(c.Expected, c.Got) {
-				style := plain
+			for _, l := range diffOf(c.Expected, c.Got, excerptLines) {
+				kind := Plain
 				switch {
 				case strings.HasPrefix(l, "-"):
-					style = t.red
+					kind = Removed
 				case strings.HasPrefix(l, "+"):
-					style = t.green
+					kind = Added
 				case strings.HasPrefix(l, "@"):
-					style = t.cyan
+					kind = Marked
 				}
-				add(2, l, style)
+				add(2, l, kind)
 			}
 		default:
 			if c.Expected != "" && !told(c.Expected) {
-				block("expected  "+indent(c.Expected), excerptLines, plain)
+				block("expected  "+indent(c.Expected), excerptLines, Plain)
 			}
 			if !told(c.Got) {
-				block("got       "+indent(shown(c.Got)), excerptLines/2, plain)
+				block("got       "+indent(shown(c.Got)), excerptLines/2, Plain)
 			}
 		}
 		where(c.At)
@@ -246,19 +256,19 @@ func (e *excerpt) lines(t theme, width int) []string {
 		where(e.At)
 	}
 	if e.More > 0 {
-		add(1, "("+text.Count(e.More)+" more failed)", t.dim)
+		add(1, "("+text.Count(e.More)+" more failed)", Dim)
 	}
 	if e.Log != "" {
-		add(2, "Log: "+e.Log, plain)
+		add(2, "Log: "+e.Log, Plain)
 	}
 	if len(e.Counts) > 0 {
-		add(1, strings.Join(e.Counts, ", "), t.dim)
+		add(1, strings.Join(e.Counts, ", "), Dim)
 	}
 	if e.Hint != "" {
-		block("hint: "+e.Hint, 4, t.cyan)
+		block("hint: "+e.Hint, 4, Marked)
 	}
 	if e.Explain != "" {
-		add(3, "ask the agent why: "+e.Explain, t.cyan)
+		add(3, "ask the agent why: "+e.Explain, Marked)
 	}
 	return out
 }
@@ -289,10 +299,7 @@ func diffable(expected, got string) bool {
 	return strings.Contains(strings.TrimSpace(expected), "\n") && strings.Contains(strings.TrimSpace(got), "\n")
 }
 
-// diff returns a unified diff from the expected to the received text, limited to excerptLines
-// lines.
-func diff(expected, got string) []string { return diffOf(expected, got, excerptLines) }
-
+// diffOf returns a unified diff from the expected to the received text, with at most limit lines.
 func diffOf(expected, got string, limit int) []string {
 	end := func(s string) string { return strings.TrimRight(s, "\n") + "\n" }
 	lines := []string{"--- expected", "+++ got"}

@@ -233,9 +233,9 @@ func caseProperties(c *cell, s *session) []junitProperty {
 // whyText explains in full why an execution did not pass, and says what was asked.
 func whyText(e *plumb.Execution, s *session) string {
 	x := whyOf(e, s)
-	lines := x.lines(newTheme(false, true), 0)
-	for i := range lines {
-		_, lines[i], _ = strings.Cut(lines[i], "│ ")
+	var lines []string
+	for _, l := range x.Lines() {
+		lines = append(lines, l.Text)
 	}
 	if s != nil && s.report != nil && s.report.Prompt != "" {
 		lines = append(lines, "asked     "+askedOf(s.report.Prompt))

@@ -165,7 +165,7 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run)
 	if r.explain == "" {
 		r.explain = e.Explain
 	}
-	lines = append(lines, e.lines(r.t, width)...)
+	lines = append(lines, r.t.excerpt(&e, width)...)
 	if r.shown == excerptLimit {
 		lines = append(lines, r.t.dim("100 failures shown; the rest are only counted. To see one: plumb show RUN CASE"))
 	}
