@@ -67,7 +67,7 @@ func (o Options) Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) 
 		}
 	}()
 	reports, err := openReports(os.Getenv("PLUMB_TEST_REPORT"), report.Options{
-		Sessions: index.Sessions, RunDir: dir.Path, Dir: dir.Path, Closed: true,
+		Source: report.Source{Sessions: index.Sessions, Dir: dir.Path, Closed: true}, RunDir: dir.Path,
 	})
 	if err != nil {
 		t.Fatalf("run suite %s: %v", suite.Name, err)

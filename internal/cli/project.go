@@ -27,7 +27,7 @@ func (a *app) env() job.Env {
 	if m, ok := a.Stdout.(*masked); ok && terminal { // reports clean what they show, and add colors
 		e.Stdout = m.styled()
 	}
-	e.Display = report.Options{
+	e.Display = report.Screen{
 		Terminal: terminal, Color: terminal && a.Getenv("NO_COLOR") == "", Unicode: unicode(a.Getenv),
 		Size: func() (int, int) { w, h, _ := a.Size(); return w, h },
 	}

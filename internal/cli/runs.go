@@ -288,9 +288,9 @@ func (c *showCmd) showRun(p *job.Project, state *plumb.Run, path string) error {
 		return nil
 	}
 	env := c.env()
-	o := env.Display
-	o.Out, o.Unicode, o.Getenv, o.Redact = env.Stdout, unicode(c.Getenv), c.Getenv, c.secrets()
-	if err := report.WriteRates(o, state); err != nil {
+	screen := env.Display
+	screen.Out, screen.Unicode, screen.Getenv = env.Stdout, unicode(c.Getenv), c.Getenv
+	if err := report.WriteRates(screen, &report.Source{Redact: c.secrets()}, state); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.Stdout, "\nSessions of one case: %s\n", strings.TrimSpace("plumb show "+info.ID+" CASE "+p.Flags))

@@ -38,7 +38,7 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	Now            func() time.Time
 	// Display describes Stdout for reporters: a terminal, its size, colors.
-	Display report.Options
+	Display report.Screen
 	// SuiteRead is called with the size of each suite file before its cases are read. It may be
 	// nil.
 	SuiteRead func(size int)

@@ -68,10 +68,9 @@ func (p *Project) module(
 ) (plumb.Reporter, error) {
 	s, env := of.spec, p.env
 	m := report.ModuleOptions{
-		Options: o, Modules: lib.Modules(), WorkDir: env.Dir, Env: p.Environ(), Stdout: env.Stdout, Stderr: env.Stderr,
+		Source: o.Source, Terminal: o.Terminal, Modules: lib.Modules(), WorkDir: env.Dir, Env: p.Environ(), Stdout: env.Stdout, Stderr: env.Stderr,
 		WorkspaceMode: string(plumb.WorkspaceNone), Cwd: env.Dir, CaseFilter: s.Filter.IDs, RunnerFilter: s.Selected,
 	}
-	m.Out = env.Stdout
 	own := &builtIns{env.Stdout, o}
 	m.Host, m.Async = config.Calls(p.Host(0), env.Dir)
 	maps.Copy(m.Host, own.host())
@@ -213,7 +212,7 @@ func (r *reporting) end(err error, complete bool) error {
 
 // reportOptions returns the options of all reports of the run at path, for standard output.
 func (p *Project) reportOptions(path string) report.Options {
-	o := p.env.Display
+	o := report.Options{Screen: p.env.Display}
 	o.Getenv, o.Now, o.Redact = p.env.Getenv, p.env.Now, p.redact
 	o.Dir, o.RunDir, o.Flags, o.Project = p.env.Shown(path), path, p.Flags, p.Config.Dir
 	o.Calibrations = p.calibrations()

@@ -35,7 +35,7 @@ func TestAgentsFit(t *testing.T) {
 		var out bytes.Buffer
 		s := &summary{
 			t: newTheme(false, true), w: bufio.NewWriter(&out), width: test.width,
-			o: &Options{Getenv: func(string) string { return "" }}, run: run,
+			screen: &Screen{Getenv: func(string) string { return "" }}, src: &Source{}, run: run,
 		}
 		s.agents()
 		if err := s.w.Flush(); err != nil {

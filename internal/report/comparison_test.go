@@ -66,7 +66,7 @@ func once(lost, won, of int) [][4]int {
 func rendered(t *testing.T, m *compare.Matching, o compare.Options) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := report.WriteComparison(report.Options{Out: &out, Unicode: true}, compare.Analyze(m, o)); err != nil {
+	if err := report.WriteComparison(report.Screen{Out: &out, Unicode: true}, compare.Analyze(m, o)); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -144,9 +144,7 @@ func TestComparisonFits(t *testing.T) {
 	c := compare.Analyze(m, o)
 	for _, unicode := range []bool{true, false} {
 		var out bytes.Buffer
-		err = report.WriteComparison(report.Options{
-			Out: &out, Terminal: true, Color: true, Unicode: unicode, Size: func() (int, int) { return 80, 24 },
-		}, c)
+		err = report.WriteComparison(report.Screen{Out: &out, Terminal: true, Color: true, Unicode: unicode, Size: func() (int, int) { return 80, 24 }}, c)
 		if err != nil {
 			t.Fatal(err)
 		}

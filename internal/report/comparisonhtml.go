@@ -15,14 +15,14 @@ import (
 // writeComparisonHTML writes one self-contained page: the conclusion, the metrics and the gates in
 // plain HTML, and a table of all pairs, with the sessions of both sides, that the script of the page
 // shows. It is the page of a run with other first parts.
-func writeComparisonHTML(o *Options, c *Compared) error {
-	if o.RunDir == "" {
-		return comparisonPage(o, o.Out, c)
+func writeComparisonHTML(out io.Writer, dir string, src *Source, c *Compared) error {
+	if dir == "" {
+		return comparisonPage(out, src, c)
 	}
-	name := filepath.Join(o.RunDir, "comparison.html")
-	err := doc.Write(name, func(f *doc.File) error { return comparisonPage(o, f, c) })
+	name := filepath.Join(dir, "comparison.html")
+	err := doc.Write(name, func(f *doc.File) error { return comparisonPage(f, src, c) })
 	if err == nil {
-		_, err = fmt.Fprintf(o.Out, "\nHTML report: %s\n\n", text.OneLine(name))
+		_, err = fmt.Fprintf(out, "\nHTML report: %s\n\n", text.OneLine(name))
 	}
 	return err
 }
@@ -168,13 +168,13 @@ type htmlPair struct {
 type executionKey struct{ caseID, runner string }
 
 // comparisonPage writes the page.
-func comparisonPage(o *Options, out io.Writer, c *Compared) error {
-	front, rows := comparisonFrontOf(without(o.Redact, c.Comparison)), htmlPairs(c)
+func comparisonPage(out io.Writer, src *Source, c *Compared) error {
+	front, rows := comparisonFrontOf(without(src.Redact, c.Comparison)), htmlPairs(c)
 	front.Pairs = text.Plural(len(rows), "pair") // each runner has its own
-	return writePage(out, o.Redact, "comparison.html", front, htmlSize, func(b *htmlBlocks) (any, error) {
+	return writePage(out, src.Redact, "comparison.html", front, htmlSize, func(b *htmlBlocks) (any, error) {
 		index := &comparisonIndex{Pairs: rows}
 		index.RunID, index.List = text.OneLine(c.Comparison.Candidate.ID), []htmlExecution{}
-		return index, b.pairs(index, o, c)
+		return index, b.pairs(index, src, c)
 	})
 }
 
@@ -227,13 +227,13 @@ func pageCount(c compare.Count) string {
 }
 
 // pairs writes the sessions of the pairs, in their order, until the page is full.
-func (b *htmlBlocks) pairs(index *comparisonIndex, o *Options, c *Compared) error {
+func (b *htmlBlocks) pairs(index *comparisonIndex, src *Source, c *Compared) error {
 	sides := []struct {
 		name     string
 		side     *compare.Side
 		sessions Sessions
 	}{{"baseline", c.Matching.Base, c.Baseline}, {"candidate", c.Matching.Cand, c.Candidate}}
-	beside := Options{Flags: o.Flags}        // the sides are in other directories than the page
+	beside := Source{Flags: src.Flags}       // the sides are in other directories than the page
 	columns := [2]map[string]int{{}, {}}     // by the id of the runner
 	known := [2]map[executionKey]int{{}, {}} // an execution can be in several pairs
 	for i := range index.Pairs {

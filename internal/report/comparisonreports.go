@@ -42,7 +42,7 @@ func (c *Compared) FindDifferences() error {
 // comparisonKind is one kind of report of a comparison.
 type comparisonKind struct {
 	name  string
-	write func(o *Options, c *Compared) error
+	write func(o *Options, c *Compared, clean *compare.Comparison) error
 	// mixes is set if the report can share standard output with another one.
 	mixes bool
 }
@@ -50,15 +50,25 @@ type comparisonKind struct {
 // comparisonKinds is the only list of the reports of a comparison.
 func comparisonKinds() []comparisonKind {
 	return []comparisonKind{
-		{name: Terminal, write: func(o *Options, c *Compared) error { return WriteComparison(*o, c.Comparison) }},
-		{name: JSON, write: writeComparisonJSON},
-		{name: Markdown, write: func(o *Options, c *Compared) error {
-			_, err := io.WriteString(o.Out, comparisonMarkdown(o, c.Comparison))
+		{name: Terminal, write: func(o *Options, _ *Compared, clean *compare.Comparison) error {
+			return WriteComparison(o.Screen, clean)
+		}},
+		{name: JSON, write: func(o *Options, _ *Compared, clean *compare.Comparison) error {
+			return writeComparisonJSON(o.Out, clean)
+		}},
+		{name: Markdown, write: func(o *Options, _ *Compared, clean *compare.Comparison) error {
+			_, err := io.WriteString(o.Out, comparisonMarkdown(clean))
 			return err
 		}},
-		{name: HTML, write: writeComparisonHTML, mixes: true},
-		{name: JUnit, write: writeComparisonJUnit},
-		{name: GitHubActions, write: writeComparisonActions, mixes: true},
+		{name: HTML, write: func(o *Options, c *Compared, _ *compare.Comparison) error {
+			return writeComparisonHTML(o.Out, o.RunDir, &o.Source, c)
+		}, mixes: true},
+		{name: JUnit, write: func(o *Options, _ *Compared, clean *compare.Comparison) error {
+			return writeComparisonJUnit(o.Out, clean)
+		}},
+		{name: GitHubActions, write: func(o *Options, _ *Compared, clean *compare.Comparison) error {
+			return writeComparisonActions(o.Out, o.Getenv, clean)
+		}, mixes: true},
 	}
 }
 
@@ -82,7 +92,7 @@ func NewComparison(name string, o Options, c *Compared) error {
 		if k.name != name {
 			continue
 		}
-		if err := k.write(&o, c); err != nil {
+		if err := k.write(&o, c, without(o.Redact, c.Comparison)); err != nil {
 			return fmt.Errorf("write %s report: %w", name, err)
 		}
 		return nil
@@ -91,15 +101,15 @@ func NewComparison(name string, o Options, c *Compared) error {
 }
 
 // writeComparisonJSON writes the document of a comparison.
-func writeComparisonJSON(o *Options, c *Compared) error {
+func writeComparisonJSON(out io.Writer, c *compare.Comparison) error {
 	var doc bytes.Buffer
 	enc := json.NewEncoder(&doc)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(without(o.Redact, c.Comparison)); err != nil {
+	if err := enc.Encode(c); err != nil {
 		return fmt.Errorf("write the comparison: %w", err)
 	}
-	_, err := o.Out.Write(text.EscapeJSON(doc.Bytes()))
+	_, err := out.Write(text.EscapeJSON(doc.Bytes()))
 	return err
 }
 
@@ -123,8 +133,7 @@ func conclusionMark(c *compare.Comparison) markup {
 
 // comparisonMarkdown renders a comparison for a comment on a pull request. All texts with untrusted
 // parts are inside code.
-func comparisonMarkdown(o *Options, c *compare.Comparison) string {
-	c = without(o.Redact, c)
+func comparisonMarkdown(c *compare.Comparison) string {
 	m := &page{limit: markdownSize}
 	word, rest := conclusionWord(c)
 	m.add("## %s Plumb: %s\n\n%s\n\n", conclusionMark(c), word, code(rest))
@@ -289,10 +298,9 @@ func checkedLines(c *compare.Comparison) []checked {
 
 // writeComparisonJUnit writes one test case for each gate, or without gates for each runner. What
 // fails is a failure, and what is not proven or not decisive is an error: it could not be measured.
-func writeComparisonJUnit(o *Options, c *Compared) error {
-	clean := without(o.Redact, c.Comparison)
-	lines := checkedLines(clean)
-	suite := junitSuite{Name: xmlText(text.OneLine(clean.Baseline.Name + " and " + clean.Candidate.Name)), Tests: len(lines)}
+func writeComparisonJUnit(out io.Writer, c *compare.Comparison) error {
+	lines := checkedLines(c)
+	suite := junitSuite{Name: xmlText(text.OneLine(c.Baseline.Name + " and " + c.Candidate.Name)), Tests: len(lines)}
 	for _, l := range lines {
 		x := junitCase{Name: xmlText(text.OneLine(l.name)), ClassName: xmlText(text.OneLine(l.runner)), Time: seconds(0)}
 		message := &junitMessage{Message: xmlText(text.OneLine(l.text)), Type: "comparison", Text: xmlText(l.text)}
@@ -308,10 +316,10 @@ func writeComparisonJUnit(o *Options, c *Compared) error {
 		}
 		suite.Cases = append(suite.Cases, x)
 	}
-	if _, err := io.WriteString(o.Out, xml.Header); err != nil {
+	if _, err := io.WriteString(out, xml.Header); err != nil {
 		return err
 	}
-	e := xml.NewEncoder(o.Out)
+	e := xml.NewEncoder(out)
 	e.Indent("", "  ")
 	root := struct {
 		XMLName xml.Name `xml:"testsuites"`
@@ -320,7 +328,7 @@ func writeComparisonJUnit(o *Options, c *Compared) error {
 	if err := e.Encode(root); err != nil {
 		return err
 	}
-	_, err := io.WriteString(o.Out, "\n")
+	_, err := io.WriteString(out, "\n")
 	return err
 }
 
@@ -337,14 +345,13 @@ type junitSuite struct {
 // writeComparisonActions writes an annotation for each gate that does not hold, or without gates for
 // each conclusion that is worse or not decisive, and appends the Markdown report to the summary of
 // the step.
-func writeComparisonActions(o *Options, c *Compared) error {
-	clean := without(o.Redact, c.Comparison)
-	for _, l := range checkedLines(clean) {
+func writeComparisonActions(out io.Writer, getenv func(string) string, c *compare.Comparison) error {
+	for _, l := range checkedLines(c) {
 		level := map[int]string{0: "notice", 1: "error", 3: "warning"}[l.code]
-		if _, err := fmt.Fprintf(o.Out, "::%s title=%s::%s\n", level,
+		if _, err := fmt.Fprintf(out, "::%s title=%s::%s\n", level,
 			escapeProperty(text.OneLine(l.name+" > "+l.runner)), escapeData(text.OneLine(l.text))); err != nil {
 			return err
 		}
 	}
-	return appendSummary(o, comparisonMarkdown(o, c.Comparison))
+	return appendSummary(getenv, func() (string, error) { return comparisonMarkdown(c), nil })
 }

@@ -152,7 +152,7 @@ func TestComparisonJUnit(t *testing.T) {
 func TestComparisonActions(t *testing.T) {
 	t.Parallel()
 	summary := filepath.Join(t.TempDir(), "summary.md")
-	o := Options{Getenv: func(name string) string { return map[string]string{"GITHUB_STEP_SUMMARY": summary}[name] }}
+	o := Options{Screen: Screen{Getenv: func(name string) string { return map[string]string{"GITHUB_STEP_SUMMARY": summary}[name] }}}
 	text := renderComparison(t, GitHubActions, o, lostRun(t, "pass_rate >= 90%", "broken <= 0"))
 	golden.Equal(t, "testdata/comparison-actions.txt", text)
 	data, err := os.ReadFile(summary)
@@ -258,7 +258,7 @@ func TestComparisonSecrets(t *testing.T) {
 	}
 	c := compared(t, base, cand)
 	c.Warnings = append(c.Warnings, "the key "+secret+" was used")
-	o := Options{Redact: redact.New([]redact.Secret{{Name: "A_KEY", Value: secret}})}
+	o := Options{Source: Source{Redact: redact.New([]redact.Secret{{Name: "A_KEY", Value: secret}})}}
 	for _, name := range ComparisonNames() {
 		if text := renderComparison(t, name, o, c); strings.Contains(text, secret) {
 			t.Errorf("%s shows the secret", name)

@@ -16,10 +16,10 @@ import (
 // WriteComparison renders a comparison for a terminal or a pipe. The first line is the conclusion.
 // On a terminal, long lines are wrapped; in a pipe, each sentence is one line. Tables fit 80
 // columns.
-func WriteComparison(o Options, c *compare.Comparison) error {
-	w := &comparisonText{o: o, c: without(o.Redact, c), width: 80, theme: newTheme(o.Color, o.Unicode)}
-	if o.Terminal && o.Size != nil {
-		if width, _ := o.Size(); width > 0 {
+func WriteComparison(screen Screen, c *compare.Comparison) error {
+	w := &comparisonText{screen: screen, c: c, width: 80, theme: newTheme(screen.Color, screen.Unicode)}
+	if screen.Terminal && screen.Size != nil {
+		if width, _ := screen.Size(); width > 0 {
 			w.width = max(40, width)
 		}
 	}
@@ -33,17 +33,17 @@ func WriteComparison(o Options, c *compare.Comparison) error {
 	w.cases("won", w.c.Cases.Fixed)
 	w.unpaired()
 	w.method()
-	_, err := o.Out.Write(w.text.Bytes())
+	_, err := screen.Out.Write(w.text.Bytes())
 	return err
 }
 
 // comparisonText collects the text of a comparison.
 type comparisonText struct {
-	o     Options
-	c     *compare.Comparison
-	theme theme
-	width int
-	text  bytes.Buffer
+	screen Screen
+	c      *compare.Comparison
+	theme  theme
+	width  int
+	text   bytes.Buffer
 }
 
 // clean removes control characters and line breaks from a text from outside.
@@ -51,7 +51,7 @@ func (w *comparisonText) clean(s string) string { return text.OneLine(s) }
 
 // ascii replaces the characters that a terminal without Unicode cannot show.
 func (w *comparisonText) ascii(s string) string {
-	if w.o.Unicode {
+	if w.screen.Unicode {
 		return s
 	}
 	return strings.NewReplacer("→", "->", "±", "+/-", "–", "-", "…", "...", "≤", "<=").Replace(s)
@@ -60,7 +60,7 @@ func (w *comparisonText) ascii(s string) string {
 // line writes one line, wrapped on a terminal. Further lines are indented by n.
 func (w *comparisonText) line(n int, s string) {
 	s = w.ascii(s)
-	if w.o.Terminal {
+	if w.screen.Terminal {
 		s = wrapWords(s, w.width, n)
 	}
 	fmt.Fprintln(&w.text, strings.TrimRight(s, " "))

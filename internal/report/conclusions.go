@@ -20,12 +20,12 @@ type conclusion struct {
 }
 
 // conclusionsOf returns the statements about a run.
-func conclusionsOf(o *Options, run *plumb.Run) []conclusion {
+func conclusionsOf(src *Source, run *plumb.Run) []conclusion {
 	var all []conclusion
 	for _, s := range analyze.Snapshots(run) {
 		all = append(all, conclusion{"snapshots", "snapshots", snapshotWords(&s), s.Failed})
 	}
-	return append(all, judgeConclusions(calibrate.Assess(run, o.Calibrations))...)
+	return append(all, judgeConclusions(calibrate.Assess(run, src.Calibrations))...)
 }
 
 // mostJudged is the number of calibrated questions that are listed.

@@ -18,20 +18,17 @@ func TestContract(t *testing.T) {
 	for _, name := range report.Names() {
 		t.Run(name, func(t *testing.T) {
 			plumbtest.TestReporter(t, func(w io.Writer) (plumb.Reporter, error) {
-				return report.New(name, report.Options{
-					Out: w, Unicode: true, Now: func() time.Time { return time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC) },
-					Sessions: func(caseID, runnerID string, yield func(plumb.Event) error) error {
-						for _, ev := range plumbtest.Events() {
-							session := ev.Type == plumb.EventSessionFinished || ev.Type == plumb.EventSessionJudged
-							if session && ev.Case == caseID && ev.Runner == runnerID {
-								if err := yield(ev); err != nil {
-									return err
-								}
+				return report.New(name, report.Options{Source: report.Source{Sessions: func(caseID, runnerID string, yield func(plumb.Event) error) error {
+					for _, ev := range plumbtest.Events() {
+						session := ev.Type == plumb.EventSessionFinished || ev.Type == plumb.EventSessionJudged
+						if session && ev.Case == caseID && ev.Runner == runnerID {
+							if err := yield(ev); err != nil {
+								return err
 							}
 						}
-						return nil
-					},
-				})
+					}
+					return nil
+				}}, Screen: report.Screen{Out: w, Unicode: true, Now: func() time.Time { return time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC) }}})
 			})
 		})
 	}

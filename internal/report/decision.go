@@ -37,8 +37,8 @@ func standingWords(d *plumb.Decision, dot string) string {
 }
 
 // statements describes the answer to the question of a run, and the results of its gates.
-func statements(o *Options, run *plumb.Run, dot, dash string) []string {
-	lines := decisionLines(o, run)
+func statements(src *Source, run *plumb.Run, dot, dash string) []string {
+	lines := decisionLines(src, run)
 	for _, g := range gateLines(run, dot, dash) {
 		lines = append(lines, g.words)
 	}
@@ -47,7 +47,7 @@ func statements(o *Options, run *plumb.Run, dot, dash string) []string {
 
 // decisionLines describes the answer to the question of a run that has ended; none for a run
 // without a question.
-func decisionLines(o *Options, run *plumb.Run) []string {
+func decisionLines(src *Source, run *plumb.Run) []string {
 	d := run.Decision
 	if d == nil || run.End == nil || d.Conclusion == "" {
 		return nil
@@ -99,7 +99,7 @@ func decisionLines(o *Options, run *plumb.Run) []string {
 		lines = append(lines, line)
 	}
 	if !decided(run) {
-		lines = append(lines, settleLines(o, run)...)
+		lines = append(lines, settleLines(src, run)...)
 	}
 	for _, a := range suspectWords(tested) {
 		lines = append(lines, "  "+a.Text)
@@ -150,7 +150,7 @@ func suspectCases(d *plumb.Decision) *compare.Comparison {
 // settleLines says what difference the pairs could have seen, how many repetitions would decide,
 // what they cost, and the command that allows them. The number of pairs grows with the square of
 // the ratio of the detectable difference to the real one.
-func settleLines(o *Options, run *plumb.Run) []string {
+func settleLines(src *Source, run *plumb.Run) []string {
 	d := run.Decision
 	if d.Value == nil || d.Low == nil || d.High == nil {
 		return nil
@@ -184,7 +184,7 @@ func settleLines(o *Options, run *plumb.Run) []string {
 		}
 	}
 	plan := func(seen, difference float64) *compare.Plan {
-		return morePairs(o, run, float64(d.Measured)*seen*seen/(difference*difference))
+		return morePairs(src, run, float64(d.Measured)*seen*seen/(difference*difference))
 	}
 	const least = 1e-3 // of a difference, for which a number of pairs says something
 	if distance >= least {
@@ -199,7 +199,7 @@ func settleLines(o *Options, run *plumb.Run) []string {
 
 // morePairs plans the repetitions that are missing for a number of pairs. Their cost and time are
 // those of the pairs so far.
-func morePairs(o *Options, run *plumb.Run, pairs float64) *compare.Plan {
+func morePairs(src *Source, run *plumb.Run, pairs float64) *compare.Plan {
 	d, made := run.Decision, madeRepetitions(run)
 	p := &compare.Plan{CostUSD: compare.Number(math.NaN()), DurationMs: compare.Number(math.NaN())}
 	const most = 100 // repetitions of a case; a suite that needs more is too small
@@ -216,7 +216,7 @@ func morePairs(o *Options, run *plumb.Run, pairs float64) *compare.Plan {
 	if p.Repeats*len(run.Cases) > d.Limit {
 		p.Command += fmt.Sprintf(" --repeat %d", p.Repeats)
 	}
-	p.Command += o.flags()
+	p.Command += src.flags()
 	if run.Totals.Unpriced == 0 {
 		p.CostUSD = compare.Number(run.Totals.CostUSD / float64(made) * float64(more))
 	}

@@ -91,7 +91,7 @@ func TestDecisionLines(t *testing.T) {
 			Decision: &d, End: &plumb.RunEnd{}, Executions: []plumb.Execution{{Passed: 100, Failed: 20}, {Failed: 9, Errored: 1}},
 			Info: plumb.RunInfo{ID: "R"}, Cases: make([]plumb.CaseInfo, 20), Totals: plumb.Totals{CostUSD: .6}, ActiveMs: 6600,
 		}
-		if got := strings.Join(decisionLines(&Options{}, run), "\n"); got != want {
+		if got := strings.Join(decisionLines(&Source{}, run), "\n"); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	}
@@ -113,7 +113,7 @@ func TestDecisionInReports(t *testing.T) {
 	for name, want := range map[string]string{
 		GitHubActions: "::error title=v1.0-cheap", JUnit: `name="decision" value="worse: `, HTML: `class="banner">worse: `,
 	} {
-		text := l.render(t, name, Options{Getenv: func(string) string { return "" }})
+		text := l.render(t, name, Options{Screen: Screen{Getenv: func(string) string { return "" }}})
 		if !strings.Contains(text, want) || !strings.Contains(text, "decided after 20 pairs") {
 			t.Errorf("%s has no %q:\n%.2000s", name, want, text)
 		}

@@ -153,7 +153,7 @@ func TestStepSummary(t *testing.T) {
 	}
 	getenv := func(name string) string { return map[string]string{"GITHUB_STEP_SUMMARY": path}[name] }
 	l := storm(100)
-	out := l.render(t, GitHubActions, Options{Getenv: getenv})
+	out := l.render(t, GitHubActions, Options{Screen: Screen{Getenv: getenv}})
 	if got := strings.Count(out, "::error "); got != annotations {
 		t.Errorf("%d annotations, want %d: GitHub shows no more", got, annotations)
 	}
@@ -173,7 +173,7 @@ func TestLogsCannotCommandCI(t *testing.T) {
 	evil := "x\n::add-mask::y\n##[error]z\n##vso[task.setvariable]w"
 	l.execute("a-1", "gpt-5", answer(evil, 1), failed(verdict("exact", false, evil, evil, evil+"\nmore")))
 	l.end("", 0)
-	out := l.render(t, Terminal, Options{Getenv: func(n string) string { return map[string]string{"GITHUB_ACTIONS": "true"}[n] }})
+	out := l.render(t, Terminal, Options{Screen: Screen{Getenv: func(n string) string { return map[string]string{"GITHUB_ACTIONS": "true"}[n] }}})
 	for line := range strings.SplitSeq(out, "\n") {
 		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") ||
 			strings.Contains(line, "##vso[") {

@@ -63,32 +63,32 @@ func (c *cell) sessionDir(root string, repetition, number int) string {
 
 // explain returns the command that asks the agent about a session, or "" when that is not possible:
 // the session must be of an agent and have taken place in this run.
-func (c *cell) explain(o *Options, repetition, number int) string {
-	dir := c.sessionDir(o.dir(c.run), repetition, number)
-	if dir == "" || c.runner.Kind != plumb.RunnerAgent || c.run.Info.ScoredFrom != "" || o.recorded(c.run) {
+func (c *cell) explain(src *Source, repetition, number int) string {
+	dir := c.sessionDir(src.dir(c.run), repetition, number)
+	if dir == "" || c.runner.Kind != plumb.RunnerAgent || c.run.Info.ScoredFrom != "" || src.recorded(c.run) {
 		return ""
 	}
 	if c.repeats() > 1 || c.Sessions > 1 { // the command asks about this session, and not about the last one
-		return "plumb explain " + ShellWord(dir) + o.flags()
+		return "plumb explain " + ShellWord(dir) + src.flags()
 	}
-	return c.command("explain", o)
+	return c.command("explain", src)
 }
 
 // command returns the command of plumb with a name that is about this execution alone.
-func (c *cell) command(name string, o *Options) string {
+func (c *cell) command(name string, src *Source) string {
 	text := "plumb " + name + " " + ShellWord(c.run.Info.ID) + " " + ShellWord(c.info.ID)
 	if len(c.run.Info.Runners) > 1 {
 		text += " --runner " + ShellWord(c.runner.ID)
 	}
-	return text + o.flags()
+	return text + src.flags()
 }
 
 // askAbout is explain for a session with checks that have questions.
-func (c *cell) askAbout(o *Options, s *session) string {
+func (c *cell) askAbout(src *Source, s *session) string {
 	if s == nil || s.judgement == nil || !excerptOf(s.judgement).asks {
 		return ""
 	}
-	return c.explain(o, s.repetition, s.number)
+	return c.explain(src, s.repetition, s.number)
 }
 
 // tried returns the number of repetitions that ended.

@@ -21,21 +21,21 @@ const annotations = 10
 
 // writeActions writes annotations for the log of a GitHub workflow and appends the Markdown report
 // to the step summary.
-func writeActions(o Options, run *plumb.Run) error {
-	w := bufio.NewWriter(o.Out)
-	if lines := decisionLines(&o, run); len(lines) > 0 {
+func writeActions(out io.Writer, getenv func(string) string, src *Source, run *plumb.Run) error {
+	w := bufio.NewWriter(out)
+	if lines := decisionLines(src, run); len(lines) > 0 {
 		level := "notice"
 		if c := run.Decision.Conclusion; c == string(compare.Worse) || c == string(compare.Violated) {
 			level = "error"
 		}
-		fmt.Fprintf(w, "::%s title=%s::%s\n", level, escapeProperty(o.Redact.String(suiteTitle(&run.Info, " "))),
-			escapeData(o.Redact.String(strings.Join(lines, "\n"))))
+		fmt.Fprintf(w, "::%s title=%s::%s\n", level, escapeProperty(src.Redact.String(suiteTitle(&run.Info, " "))),
+			escapeData(src.Redact.String(strings.Join(lines, "\n"))))
 	}
 	for _, l := range gateLines(run, " · ", "–") {
 		level := map[analyze.GateResult]string{
 			analyze.Holds: "notice", analyze.Violated: "error", analyze.Unproven: "warning",
 		}[l.result]
-		fmt.Fprintf(w, "::%s title=gate::%s\n", level, escapeData(o.Redact.String(l.words)))
+		fmt.Fprintf(w, "::%s title=gate::%s\n", level, escapeData(src.Redact.String(l.words)))
 	}
 	f := analyze.Find(run, annotations)
 	left := map[string]int{"error": annotations, "warning": annotations}
@@ -48,25 +48,25 @@ func writeActions(o Options, run *plumb.Run) error {
 			for _, x := range g.Executions[:min(len(g.Executions), left[level])] {
 				left[level]--
 				c := cellAt(run, x)
-				rec, decided, err := c.decided(o.Sessions)
+				rec, decided, err := c.decided(src.Sessions)
 				if err != nil {
 					return fmt.Errorf("write github-actions report: %w", err)
 				}
 				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level,
-					escapeProperty(o.Redact.String(text.OneLine(c.info.ID)+" > "+text.OneLine(c.runner.ID))),
-					o.annotationPlace(&c, decided),
-					escapeData(o.Redact.String(annotation(&c, section.title, rec, decided))))
+					escapeProperty(src.Redact.String(text.OneLine(c.info.ID)+" > "+text.OneLine(c.runner.ID))),
+					annotationPlace(getenv("GITHUB_WORKSPACE"), src.Project, &c, decided),
+					escapeData(src.Redact.String(annotation(&c, section.title, rec, decided))))
 			}
 		}
 	}
-	for _, c := range conclusionsOf(&o, run) {
+	for _, c := range conclusionsOf(src, run) {
 		if c.warning {
-			fmt.Fprintf(w, "::warning title=%s::%s\n", escapeProperty(c.label), escapeData(o.Redact.String(c.text)))
+			fmt.Fprintf(w, "::warning title=%s::%s\n", escapeProperty(c.label), escapeData(src.Redact.String(c.text)))
 		}
 	}
 	err := w.Flush()
 	if err == nil {
-		err = appendStepSummary(&o, run)
+		err = appendSummary(getenv, func() (string, error) { return markdown(src, run) })
 	}
 	if err != nil {
 		return fmt.Errorf("write github-actions report: %w", err)
@@ -95,12 +95,12 @@ func sourceOf(s *session) *plumb.Position {
 
 // annotationPlace returns the properties that attach an annotation to the line of the check, or else
 // of the case. GitHub expects paths relative to the repository.
-func (o *Options) annotationPlace(c *cell, s *session) string {
-	p, workspace := sourceOf(s), o.Getenv("GITHUB_WORKSPACE")
+func annotationPlace(workspace, project string, c *cell, s *session) string {
+	p := sourceOf(s)
 	if p == nil {
 		at := c.info.Source
-		if workspace != "" && o.Project != "" && at.File != "" && !filepath.IsAbs(at.File) {
-			at.File = filepath.Join(o.Project, at.File)
+		if workspace != "" && project != "" && at.File != "" && !filepath.IsAbs(at.File) {
+			at.File = filepath.Join(project, at.File)
 		}
 		p = &at
 	}
@@ -159,24 +159,15 @@ func escapeProperty(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
 }
 
-// appendStepSummary appends the Markdown report to the summary of the workflow step, if there is
-// one.
-func appendStepSummary(o *Options, run *plumb.Run) error {
-	if o.Getenv("GITHUB_STEP_SUMMARY") == "" {
-		return nil
-	}
-	text, err := markdown(o, run)
-	if err != nil {
-		return err
-	}
-	return appendSummary(o, text)
-}
-
-// appendSummary appends a text to the summary of the workflow step, if there is one.
-func appendSummary(o *Options, text string) error {
-	name := o.Getenv("GITHUB_STEP_SUMMARY")
+// appendSummary appends what markdown returns to the summary of the workflow step, if there is one.
+func appendSummary(getenv func(string) string, markdown func() (string, error)) error {
+	name := getenv("GITHUB_STEP_SUMMARY")
 	if name == "" {
 		return nil
+	}
+	text, err := markdown()
+	if err != nil {
+		return err
 	}
 	f, err := files.OpenOutput(name, os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {

@@ -53,11 +53,11 @@ func TestGolden(t *testing.T) {
 			if reporter == HTML {
 				continue // see TestHTMLData
 			}
-			golden.Equal(t, "testdata/"+name+cmp.Or(extension[reporter], "."+reporter), l.render(t, reporter, Options{Unicode: true}))
+			golden.Equal(t, "testdata/"+name+cmp.Or(extension[reporter], "."+reporter), l.render(t, reporter, Options{Screen: Screen{Unicode: true}}))
 		}
 	}
 	golden.Equal(t, "testdata/mixed.ascii.txt", mixed().render(t, Terminal, Options{}))
-	golden.Equal(t, "testdata/mixed.color.txt", mixed().render(t, Terminal, Options{Unicode: true, Color: true}))
+	golden.Equal(t, "testdata/mixed.color.txt", mixed().render(t, Terminal, Options{Screen: Screen{Unicode: true, Color: true}}))
 }
 
 // prompts is a run of 20 cases with 2 prompts on 2 runners, with gates.

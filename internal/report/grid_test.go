@@ -14,10 +14,7 @@ import (
 func TestSummaryFitsTheWidth(t *testing.T) {
 	for _, width := range []int{40, 80, 120} {
 		for name, l := range map[string]*log{"mixed": mixed(), "prompts": prompts(), "samples": samples()} {
-			out := l.render(t, Terminal, Options{
-				Terminal: true, Unicode: true, Size: func() (int, int) { return width, 24 },
-				Getenv: func(key string) string { return map[string]string{"NO_COLOR": "1"}[key] },
-			})
+			out := l.render(t, Terminal, Options{Screen: Screen{Terminal: true, Unicode: true, Size: func() (int, int) { return width, 24 }, Getenv: func(key string) string { return map[string]string{"NO_COLOR": "1"}[key] }}})
 			tables, _, _ := strings.Cut(out, "\nrun  ") // the commands below are for copying
 			for line := range strings.Lines(tables) {
 				if strings.HasPrefix(line, "warning: ") || strings.HasPrefix(line, "  hint: ") {
@@ -58,7 +55,7 @@ func TestSummaryIsOneScreen(t *testing.T) {
 			l.execute(c.ID, r.ID, answer("No.", 300), j)
 		}
 	}
-	out := l.end("", 0).render(t, Terminal, Options{Unicode: true})
+	out := l.end("", 0).render(t, Terminal, Options{Screen: Screen{Unicode: true}})
 	if n := strings.Count(out, "\n"); n > 40 {
 		t.Errorf("%d lines:\n%s", n, out)
 	}
@@ -69,7 +66,7 @@ func TestSummaryIsOneScreen(t *testing.T) {
 
 // While a session takes much longer than the others, an estimate of the time left would climb.
 func TestNoEstimateWhileASessionHangs(t *testing.T) {
-	r := newTerminal(Options{Getenv: func(string) string { return "" }})
+	r := newTerminal(Screen{Getenv: func(string) string { return "" }}, &Source{})
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	r.totals = plumb.Totals{Planned: 10, Finished: 4}
 	r.pace.begin(now, 0)

@@ -34,9 +34,17 @@ const (
 // index at the end names the block of each session. So Plumb writes the page in one pass, one
 // execution at a time, and a browser decodes only what the reader opens.
 type htmlReport struct {
-	o    Options
+	src  *Source
+	out  io.Writer
+	dir  string // the run directory, or ""; see newHTML
 	size int    // htmlSize, except in tests
 	path string // the page that was written
+}
+
+// newHTML returns a reporter that writes the page of a run to report.html in dir, and prints its path
+// to out; or the page to out if dir is "".
+func newHTML(out io.Writer, dir string, src *Source) *htmlReport {
+	return &htmlReport{src: src, out: out, dir: dir, size: htmlSize}
 }
 
 func (r *htmlReport) Report(ev plumb.Event, run *plumb.Run) error {
@@ -55,16 +63,16 @@ func (r *htmlReport) Close() error {
 	if r.path == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(r.o.Out, "\nHTML report: %s\n\n", text.OneLine(r.path))
+	_, err := fmt.Fprintf(r.out, "\nHTML report: %s\n\n", text.OneLine(r.path))
 	r.path = ""
 	return err
 }
 
 func (r *htmlReport) write(run *plumb.Run) error {
-	if r.o.RunDir == "" {
-		return r.page(r.o.Out, run)
+	if r.dir == "" {
+		return r.page(r.out, run)
 	}
-	name := filepath.Join(r.o.RunDir, "report.html")
+	name := filepath.Join(r.dir, "report.html")
 	if err := doc.Write(name, func(f *doc.File) error { return r.page(f, run) }); err != nil {
 		return err
 	}
@@ -73,12 +81,12 @@ func (r *htmlReport) write(run *plumb.Run) error {
 }
 
 func (r *htmlReport) page(out io.Writer, run *plumb.Run) error {
-	front, err := frontOf(&r.o, run)
+	front, err := frontOf(r.src, run)
 	if err != nil {
 		return err
 	}
-	return writePage(out, r.o.Redact, "page.html", front, r.size, func(b *htmlBlocks) (any, error) {
-		return b.executions(&r.o, run)
+	return writePage(out, r.src.Redact, "page.html", front, r.size, func(b *htmlBlocks) (any, error) {
+		return b.executions(r.src, run)
 	})
 }
 
@@ -169,7 +177,7 @@ func (b *htmlBlocks) add(text []byte) (int, error) {
 
 // executions writes the sessions of a run, first those of failed and unmeasured executions, so that
 // the page holds them even when it gets full.
-func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) {
+func (b *htmlBlocks) executions(src *Source, run *plumb.Run) (*htmlIndex, error) {
 	index := &htmlIndex{RunID: text.OneLine(run.Info.ID), Runners: []string{}, List: []htmlExecution{}}
 	for i := range run.Info.Runners {
 		index.Runners = append(index.Runners, runnerTitle(&run.Info.Runners[i]))
@@ -181,11 +189,11 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 		if c.State == plumb.ExecutionPlanned || c.Outcome == plumb.OutcomeSkipped && c.Sessions == 0 {
 			continue
 		}
-		rec, err := c.record(o.Sessions)
+		rec, err := c.record(src.Sessions)
 		if err != nil {
 			return nil, err
 		}
-		x, err := b.execution(index, o, &c, rec)
+		x, err := b.execution(index, src, &c, rec)
 		if err != nil {
 			return nil, err
 		}
@@ -206,7 +214,7 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 }
 
 // execution writes the sessions of one execution, and counts them in the index.
-func (b *htmlBlocks) execution(index *htmlIndex, o *Options, c *cell, rec *recording) (htmlExecution, error) {
+func (b *htmlBlocks) execution(index *htmlIndex, src *Source, c *cell, rec *recording) (htmlExecution, error) {
 	x := htmlExecution{
 		Case: text.OneLine(c.info.ID), Word: wordOf(c.Execution).name, Reason: text.Clean(c.Reason),
 		Category: text.OneLine(c.info.Category),
@@ -219,13 +227,13 @@ func (b *htmlBlocks) execution(index *htmlIndex, o *Options, c *cell, rec *recor
 	}
 	for _, repetition := range rec.repetitions {
 		for _, s := range repetition {
-			one, whole, err := b.session(o, c, s)
+			one, whole, err := b.session(src, c, s)
 			if err != nil {
 				return x, err
 			}
 			x.Sessions = append(x.Sessions, one)
 			if one.Head < 0 {
-				x.Show = c.command("show", o)
+				x.Show = c.command("show", src)
 			}
 			if whole {
 				index.Whole++
@@ -253,14 +261,14 @@ func htmlOrder(run *plumb.Run) []int {
 }
 
 // session writes the blocks of a session and reports whether all of it fits.
-func (b *htmlBlocks) session(o *Options, c *cell, s *session) (one htmlSession, whole bool, err error) {
+func (b *htmlBlocks) session(src *Source, c *cell, s *session) (one htmlSession, whole bool, err error) {
 	one = htmlSession{
 		Repetition: s.repetition, Session: s.number, Outcome: s.outcome(), Status: s.status(c.info.ExpectedFail),
 		Head: -1,
 	}
 	head := headOf(s)
-	if head.Explain = c.askAbout(o, s); head.Explain != "" && o.Explained != nil {
-		if head.Explained, err = o.Explained(c.sessionDir(".", s.repetition, s.number)); err != nil {
+	if head.Explain = c.askAbout(src, s); head.Explain != "" && src.Explained != nil {
+		if head.Explained, err = src.Explained(c.sessionDir(".", s.repetition, s.number)); err != nil {
 			return one, false, err
 		}
 		for i := range head.Explained {
@@ -268,7 +276,7 @@ func (b *htmlBlocks) session(o *Options, c *cell, s *session) (one htmlSession, 
 		}
 	}
 	head.ArtifactDir = text.Clean(c.sessionDir(c.run.Info.ArtifactDir, s.repetition, s.number))
-	head.Show = c.command("show", o)
+	head.Show = c.command("show", src)
 	whole = true
 	if s.report != nil {
 		one.DurationMs = s.report.DurationMs

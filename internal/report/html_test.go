@@ -159,7 +159,8 @@ func TestHTMLSize(t *testing.T) {
 		100:               {"b-fail none", "a-pass none", "c-pass none"},
 	} {
 		var out bytes.Buffer
-		r := &htmlReport{o: Options{Out: &out, Sessions: l.direct}, size: size}
+		r := newHTML(&out, "", &Source{Sessions: l.direct})
+		r.size = size
 		if _, err := Replay(r, l.all()); err != nil {
 			t.Fatal(err)
 		}
@@ -215,7 +216,7 @@ func TestHTMLStreams(t *testing.T) {
 		return yield(plumb.Event{Type: plumb.EventSessionFinished, Repetition: 1, Session: 1, Report: bigSession(1000)})
 	}
 	before := heap()
-	r, err := New(HTML, Options{Out: io.Discard, Sessions: sessions})
+	r, err := New(HTML, Options{Source: Source{Sessions: sessions}, Screen: Screen{Out: io.Discard}})
 	if err != nil {
 		t.Fatal(err)
 	}

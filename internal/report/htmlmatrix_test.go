@@ -406,7 +406,9 @@ func TestHTMLAnswersLimit(t *testing.T) {
 	}
 	l.end("", 0)
 	var out bytes.Buffer
-	if _, err := Replay(&htmlReport{o: Options{Out: &out, Sessions: l.indexed()}, size: 300 << 10}, l.all()); err != nil {
+	r := newHTML(&out, "", &Source{Sessions: l.indexed()})
+	r.size = 300 << 10
+	if _, err := Replay(r, l.all()); err != nil {
 		t.Fatal(err)
 	}
 	page := out.String()
@@ -435,10 +437,10 @@ func TestHTMLExplained(t *testing.T) {
 	var dirs []string
 	l := agentLog()
 	file := filepath.Join(t.TempDir(), "page.html")
-	page := l.render(t, HTML, Options{Sessions: l.direct, Flags: "--config my.config.ts", Explained: func(dir string) ([]Explained, error) {
+	page := l.render(t, HTML, Options{Source: Source{Sessions: l.direct, Flags: "--config my.config.ts", Explained: func(dir string) ([]Explained, error) {
 		dirs = append(dirs, dir)
 		return []Explained{{"Why did you not annotate the tag?", "I <b>forgot</b> it."}}, nil
-	}})
+	}}})
 	if err := os.WriteFile(file, []byte(page), 0o600); err != nil {
 		t.Fatal(err)
 	}

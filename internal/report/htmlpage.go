@@ -141,12 +141,12 @@ func wordOf(e *plumb.Execution) word {
 }
 
 // frontOf returns what the page of a run shows before any script runs.
-func frontOf(o *Options, run *plumb.Run) (*htmlFront, error) {
+func frontOf(src *Source, run *plumb.Run) (*htmlFront, error) {
 	rates := analyze.Rates(run)
 	f := &htmlFront{
 		Stop:     stopWords(run),
-		Decision: statements(o, run, " · ", "–"), Agents: agentsOf(run, "–"),
-		Sessions: o.Sessions != nil,
+		Decision: statements(src, run, " · ", "–"), Agents: agentsOf(run, "–"),
+		Sessions: src.Sessions != nil,
 	}
 	g := gridOf(run, " · ", "–")
 	for i, h := range headlines(run, g, "–") {
@@ -166,15 +166,15 @@ func frontOf(o *Options, run *plumb.Run) (*htmlFront, error) {
 	f.Mark = wordNamed(f.Word).mark
 	f.About = suiteTitle(&run.Info, " · ")
 	f.Title = f.Mark + " " + f.Verdict + " · " + f.About
-	if o.recorded(run) {
+	if src.recorded(run) {
 		f.Recorded = recordingNotice(&run.Info)
 	}
 	f.cards(run, rates.Overall, g)
 	f.rates(run, rates)
-	f.provenance(o, run)
+	f.provenance(src, run)
 	f.flaky(run)
 	f.matrix(run)
-	return f, f.failures(o, run)
+	return f, f.failures(src, run)
 }
 
 // htmlVerdicts is the number of columns whose results the heading of a page has.
@@ -306,7 +306,7 @@ func (f *htmlFront) flaky(run *plumb.Run) {
 	}
 }
 
-func (f *htmlFront) provenance(o *Options, run *plumb.Run) {
+func (f *htmlFront) provenance(src *Source, run *plumb.Run) {
 	info := &run.Info
 	add := func(name, value string) {
 		if value = text.OneLine(value); value != "" {
@@ -340,8 +340,8 @@ func (f *htmlFront) provenance(o *Options, run *plumb.Run) {
 		add("ended", run.EndedAt.UTC().Format(time.RFC3339))
 	}
 	add("plumb", info.PlumbVersion)
-	add("run directory", o.dir(run))
-	for _, c := range conclusionsOf(o, run) {
+	add("run directory", src.dir(run))
+	for _, c := range conclusionsOf(src, run) {
 		f.Notes = append(f.Notes, plumb.Note{Level: c.level(), Text: text.Clean(c.label + ": " + c.text)})
 	}
 	for i, n := range run.Notes {
@@ -353,13 +353,13 @@ func (f *htmlFront) provenance(o *Options, run *plumb.Run) {
 }
 
 // failures adds the failed and unmeasured executions.
-func (f *htmlFront) failures(o *Options, run *plumb.Run) error {
+func (f *htmlFront) failures(src *Source, run *plumb.Run) error {
 	found := analyze.Find(run, htmlFailures)
 	for _, section := range sectionsOf(&found) {
 		for _, g := range section.groups {
 			f.More += g.Count
 			for _, i := range g.Executions[:min(len(g.Executions), htmlFailures-len(f.Failures))] {
-				x, err := failedOf(o, run, i)
+				x, err := failedOf(src, run, i)
 				if err != nil {
 					return err
 				}
@@ -372,14 +372,14 @@ func (f *htmlFront) failures(o *Options, run *plumb.Run) error {
 	return nil
 }
 
-func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
+func failedOf(src *Source, run *plumb.Run, i int) (htmlFailed, error) {
 	c := cellAt(run, i)
 	w := wordOf(c.Execution)
 	x := htmlFailed{Execution: i, Case: text.OneLine(c.info.ID), Word: w.name, Mark: w.mark, Label: w.label}
 	if len(run.Info.Runners) > 1 {
 		x.Runner = runnerTitle(c.runner)
 	}
-	_, s, err := c.decided(o.Sessions)
+	_, s, err := c.decided(src.Sessions)
 	if err != nil {
 		return x, err
 	}
@@ -395,7 +395,7 @@ func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
 		if s != nil {
 			x.Directory = text.OneLine(c.sessionDir(run.Info.ArtifactDir, s.repetition, s.number))
 		}
-		x.Why.Explain = c.askAbout(o, s)
+		x.Why.Explain = c.askAbout(src, s)
 	}
 	x.Why.Counts = c.counts()
 	return x, nil

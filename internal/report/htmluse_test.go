@@ -20,7 +20,7 @@ import (
 func openable(t *testing.T, l *log) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(name, []byte(l.render(t, HTML, Options{Sessions: l.indexed()})), 0o600); err != nil {
+	if err := os.WriteFile(name, []byte(l.render(t, HTML, Options{Source: Source{Sessions: l.indexed()}})), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return name

@@ -125,9 +125,9 @@ func TestF24HostileTexts(t *testing.T) {
 					}
 				}
 				for _, kind := range []string{Markdown, JUnit, GitHubActions, Terminal, JSONSummary} {
-					check(name, kind, l.render(t, kind, Options{Unicode: true, Getenv: getenv, Flags: "--config " + ShellWord(s)}))
+					check(name, kind, l.render(t, kind, Options{Source: Source{Flags: "--config " + ShellWord(s)}, Screen: Screen{Unicode: true, Getenv: getenv}}))
 				}
-				check(name, "color", l.render(t, Terminal, Options{Unicode: true, Color: true}))
+				check(name, "color", l.render(t, Terminal, Options{Screen: Screen{Unicode: true, Color: true}}))
 			}
 		}
 		for _, gates := range [][]string{nil, {"pass_rate >= -5pp", "broken <= 0"}} {
@@ -135,9 +135,9 @@ func TestF24HostileTexts(t *testing.T) {
 			data := *c
 			poisonNames(reflect.ValueOf(c.Comparison), s)
 			for _, kind := range []string{Markdown, JUnit, GitHubActions, Terminal, JSON} {
-				check("comparison", kind, renderComparison(t, kind, Options{Unicode: true, Getenv: getenv}, &data))
+				check("comparison", kind, renderComparison(t, kind, Options{Screen: Screen{Unicode: true, Getenv: getenv}}, &data))
 			}
-			check("comparison", "color", renderComparison(t, Terminal, Options{Unicode: true, Color: true}, &data))
+			check("comparison", "color", renderComparison(t, Terminal, Options{Screen: Screen{Unicode: true, Color: true}}, &data))
 		}
 		summary, err := os.ReadFile(filepath.Join(dir, "summary.md"))
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/xml"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -56,9 +57,9 @@ type junitCase struct {
 // be measured is an error, and one that did not run is skipped. An expected failure is skipped too,
 // with a message: it did not pass and does not break the build, and JUnit has no better word. An
 // unexpected pass is a failure.
-func writeJUnit(o Options, run *plumb.Run) error {
-	out := bufio.NewWriterSize(o.Out, 64<<10)
-	w := &junitWriter{Encoder: xml.NewEncoder(out), o: &o}
+func writeJUnit(to io.Writer, src *Source, run *plumb.Run) error {
+	out := bufio.NewWriterSize(to, 64<<10)
+	w := &junitWriter{Encoder: xml.NewEncoder(out), src: src}
 	w.Indent("", "  ")
 	_, w.err = out.WriteString(xml.Header)
 	root := start("testsuites", "name", suiteTitle(&run.Info, " "))
@@ -85,7 +86,7 @@ func writeJUnit(o Options, run *plumb.Run) error {
 // junitWriter writes XML and keeps the first error.
 type junitWriter struct {
 	*xml.Encoder
-	o   *Options
+	src *Source
 	err error
 }
 
@@ -118,7 +119,7 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 	}
 	properties := start("properties")
 	w.token(properties)
-	for _, c := range conclusionsOf(w.o, run) {
+	for _, c := range conclusionsOf(w.src, run) {
 		more = append(more, c.key, c.text)
 	}
 	for _, p := range nonEmpty(append([]string{
@@ -126,20 +127,20 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 		"suite.version", run.Info.SuiteVersion, "suite.tier", run.Info.Tier, "suite.hash", run.Info.SuiteHash,
 		"model", runner.Agent.Model, "provider", runner.Agent.Type, "runner.config", runner.Config,
 		"judge", judgeTitle(&run.Info), "embedder", run.Info.Embedder,
-		"recorded", flag(w.o.recorded(run)), "stop", stopWords(run),
-		"decision", strings.Join(decisionLines(w.o, run), "; "), "gates", gatesText(run),
+		"recorded", flag(w.src.recorded(run)), "stop", stopWords(run),
+		"decision", strings.Join(decisionLines(w.src, run), "; "), "gates", gatesText(run),
 		"passed", cells[0], "passRate", cells[1], "interval95", cells[2], "coverage", cells[3],
 	}, more...)...) {
 		if w.err == nil {
-			w.err = w.Encode(without(w.o.Redact, p))
+			w.err = w.Encode(without(w.src.Redact, p))
 		}
 	}
 	w.token(properties.End())
 	for i := r; i < len(run.Executions) && w.err == nil; i += n {
 		c := cellAt(run, i)
 		var x junitCase
-		if x, w.err = junitCaseOf(w.o, &c); w.err == nil {
-			w.err = w.Encode(without(w.o.Redact, x))
+		if x, w.err = junitCaseOf(w.src, &c); w.err == nil {
+			w.err = w.Encode(without(w.src.Redact, x))
 		}
 	}
 	w.token(suite.End())
@@ -154,7 +155,7 @@ func junitCounts(r analyze.Rate) []xml.Attr {
 	}
 }
 
-func junitCaseOf(o *Options, c *cell) (junitCase, error) {
+func junitCaseOf(src *Source, c *cell) (junitCase, error) {
 	x := junitCase{Name: xmlText(c.info.ID), ClassName: xmlText(c.info.Category), Time: seconds(c.DurationMs)}
 	x.File, x.Line = xmlText(c.info.Source.File), c.info.Source.Line
 	if x.ClassName == "" {
@@ -168,7 +169,7 @@ func junitCaseOf(o *Options, c *cell) (junitCase, error) {
 		x.Skipped = &junitMessage{Message: reason}
 		return x, nil
 	}
-	_, decided, err := c.decided(o.Sessions)
+	_, decided, err := c.decided(src.Sessions)
 	if err != nil {
 		return x, err
 	}
@@ -177,7 +178,7 @@ func junitCaseOf(o *Options, c *cell) (junitCase, error) {
 		short := text.Clip(out, junitOutput)
 		x.SystemOut = &junitText{xmlText(short)}
 		if missing := len(out) - len(short); missing > 0 {
-			x.SystemOut.Text += fmt.Sprintf("\n(%s more bytes: %s)", text.Count(missing), xmlText(c.command("show", o)))
+			x.SystemOut.Text += fmt.Sprintf("\n(%s more bytes: %s)", text.Count(missing), xmlText(c.command("show", src)))
 		}
 	}
 	message := &junitMessage{

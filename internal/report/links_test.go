@@ -277,7 +277,7 @@ func TestU1EveryLink(t *testing.T) {
 	defer x.Close()
 	dir := t.TempDir()
 	var page bytes.Buffer
-	r, err := New(HTML, Options{Out: &page, Sessions: x.Sessions})
+	r, err := New(HTML, Options{Source: Source{Sessions: x.Sessions}, Screen: Screen{Out: &page}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func TestU1AnyComparison(t *testing.T) {
 			Baseline: runs[of[0]].indexed(), Candidate: runs[of[1]].indexed(),
 		}
 		var page bytes.Buffer
-		if err := NewComparison(HTML, Options{Out: &page, Getenv: func(string) string { return "" }}, c); err != nil {
+		if err := NewComparison(HTML, Options{Screen: Screen{Out: &page, Getenv: func(string) string { return "" }}}, c); err != nil {
 			t.Fatal(err)
 		}
 		checkPairs(t, page.String(), c, [2]string{string(rune('A' + of[0])), string(rune('A' + of[1]))})
@@ -522,7 +522,7 @@ func TestU1MarkdownNamesRunners(t *testing.T) {
 	}
 	c := compared(t, logOf(""), logOf("bv2"))
 	for kind, want := range map[string]string{Markdown: "- `b on v2` 1/1 → 0/1", Terminal: "b on v2  1/1 → 0/1"} {
-		if text := renderComparison(t, kind, Options{Unicode: true}, c); !strings.Contains(text, want) {
+		if text := renderComparison(t, kind, Options{Screen: Screen{Unicode: true}}, c); !strings.Contains(text, want) {
 			t.Errorf("%s lacks %q:\n%s", kind, want, text)
 		}
 	}

@@ -24,7 +24,7 @@ const (
 // paintLive draws the live view until the reporter stops. Permanent lines scroll above the view,
 // which is redrawn in place. The cursor stays visible, so that the shell has it even after kill -9.
 func (r *terminal) paintLive(every time.Duration) {
-	if f, ok := r.o.Out.(*os.File); ok {
+	if f, ok := r.screen.Out.(*os.File); ok {
 		lipgloss.EnableLegacyWindowsANSI(f)
 	}
 	drawn := 0 // rows of the view above the cursor
@@ -44,7 +44,7 @@ func (r *terminal) paintLive(every time.Duration) {
 			up += ansi.CursorUp(drawn)
 		}
 		drawn, last = len(view), text
-		if _, err := io.WriteString(r.o.Out, up+text); err != nil {
+		if _, err := io.WriteString(r.screen.Out, up+text); err != nil {
 			r.mu.Lock()
 			if r.err == nil {
 				r.err = fmt.Errorf("write the terminal report: %w", err)
@@ -62,7 +62,7 @@ func (r *terminal) paintLive(every time.Duration) {
 		}
 		r.mu.Lock()
 		width, height := r.size()
-		view, permanent := r.view(r.o.Now(), max(1, width-1), r.viewRows(height)), r.queue
+		view, permanent := r.view(r.screen.Now(), max(1, width-1), r.viewRows(height)), r.queue
 		r.queue = nil
 		r.mu.Unlock()
 		if !going {

@@ -32,10 +32,7 @@ func storm(cases int) *log {
 // play feeds a log to a live reporter, slowly enough that frames are drawn in between.
 func play(t *testing.T, l *log, s *screen, pause time.Duration) {
 	t.Helper()
-	r, err := New(Terminal, Options{
-		Out: s, Terminal: true, Unicode: true, Color: true,
-		Size: func() (int, int) { s.mu.Lock(); defer s.mu.Unlock(); return s.width, s.height },
-	})
+	r, err := New(Terminal, Options{Screen: Screen{Out: s, Terminal: true, Unicode: true, Color: true, Size: func() (int, int) { s.mu.Lock(); defer s.mu.Unlock(); return s.width, s.height }}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +66,7 @@ func TestLive(t *testing.T) {
 			play(t, l, s, 15*time.Millisecond)
 
 			var plain strings.Builder
-			r, err := New(Terminal, Options{
-				Out: &plain, Terminal: true, Unicode: true, Color: true,
-				Size: func() (int, int) { return size[0], size[1] },
-				Now:  func() time.Time { return l.now },
-			})
+			r, err := New(Terminal, Options{Screen: Screen{Out: &plain, Terminal: true, Unicode: true, Color: true, Size: func() (int, int) { return size[0], size[1] }, Now: func() time.Time { return l.now }}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -105,11 +98,11 @@ func TestLive(t *testing.T) {
 // lines anew is its own affair; the summary has to be whole, and the cursor to be there.
 func TestLiveResize(t *testing.T) {
 	s := newScreen(80, 24)
-	r, err := New(Terminal, Options{Out: s, Terminal: true, Unicode: true, Size: func() (int, int) {
+	r, err := New(Terminal, Options{Screen: Screen{Out: s, Terminal: true, Unicode: true, Size: func() (int, int) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		return s.width, s.height
-	}})
+	}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,10 +136,7 @@ func TestLiveView(t *testing.T) {
 		l.add(plumb.Event{Type: plumb.EventSessionStarted, Case: c, Runner: "mini", Repetition: 1, Session: 1})
 	}
 	l.execute("a-1", "gpt-5", answer("x", 1), passed())
-	r, err := New(Terminal, Options{
-		Out: s, Terminal: true, Unicode: true, Size: func() (int, int) { return 80, 24 },
-		Now: func() time.Time { return l.now },
-	})
+	r, err := New(Terminal, Options{Screen: Screen{Out: s, Terminal: true, Unicode: true, Size: func() (int, int) { return 80, 24 }, Now: func() time.Time { return l.now }}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,15 +196,12 @@ func TestLiveIsPaced(t *testing.T) {
 func TestNoColorIsPlain(t *testing.T) {
 	for name, value := range map[string]string{"NO_COLOR": "1", "TERM": "dumb"} {
 		var out strings.Builder
-		r, err := New(Terminal, Options{
-			Out: &out, Terminal: true, Color: true, Unicode: true,
-			Getenv: func(n string) string {
-				if n == name {
-					return value
-				}
-				return ""
-			},
-		})
+		r, err := New(Terminal, Options{Screen: Screen{Out: &out, Terminal: true, Color: true, Unicode: true, Getenv: func(n string) string {
+			if n == name {
+				return value
+			}
+			return ""
+		}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,11 +24,11 @@ const (
 	markdownText   = 2 << 10 // bytes of one text
 )
 
-// writeComment writes a report that fits into a comment on a pull request.
-func writeComment(o Options, run *plumb.Run) error {
-	text, err := markdown(&o, run)
+// writeMarkdown writes a report that fits into a comment on a pull request.
+func writeMarkdown(out io.Writer, src *Source, run *plumb.Run) error {
+	text, err := markdown(src, run)
 	if err == nil {
-		_, err = io.WriteString(o.Out, text)
+		_, err = io.WriteString(out, text)
 	}
 	if err != nil {
 		return fmt.Errorf("write markdown report: %w", err)
@@ -91,7 +91,7 @@ func cells(first markup, texts ...string) markup {
 }
 
 // markdown renders a run for pages that render Markdown as GitHub does.
-func markdown(o *Options, run *plumb.Run) (string, error) {
+func markdown(src *Source, run *plumb.Run) (string, error) {
 	m := &page{limit: markdownSize}
 	rates := analyze.Rates(run)
 	mark := markup("✅")
@@ -116,7 +116,7 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 		}
 		m.add("\n")
 	}
-	for i, line := range decisionLines(o, run) {
+	for i, line := range decisionLines(src, run) {
 		if i == 0 {
 			m.add("**%s**\n\n", strings.TrimSpace(line))
 			continue
@@ -130,7 +130,7 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	if words := stopWords(run); words != "" {
 		m.add("**%s**\n\n", words)
 	}
-	if o.recorded(run) {
+	if src.recorded(run) {
 		m.add("> **%s**\n\n", recordingNotice(&run.Info))
 	}
 	info := &run.Info
@@ -143,15 +143,15 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 		m.rates(run)
 		m.grid(run, g)
 		m.figures(run)
-		m.conclusions(o, run)
+		m.conclusions(src, run)
 		m.flaky(run)
 	}
-	if err := m.findings(o, run); err != nil {
+	if err := m.findings(src, run); err != nil {
 		return "", err
 	}
 	m.agents(run)
 	m.notes(run)
-	return o.Redact.String(m.String()), nil
+	return src.Redact.String(m.String()), nil
 }
 
 // page is a Markdown text of limited size. It omits a part that does not fit, and all parts after
@@ -321,8 +321,8 @@ func (m *page) figures(run *plumb.Run) {
 }
 
 // conclusions writes the statements about the run as a whole.
-func (m *page) conclusions(o *Options, run *plumb.Run) {
-	for _, c := range conclusionsOf(o, run) {
+func (m *page) conclusions(src *Source, run *plumb.Run) {
+	for _, c := range conclusionsOf(src, run) {
 		mark := markup("")
 		if c.warning {
 			mark = "⚠️ "
@@ -331,7 +331,7 @@ func (m *page) conclusions(o *Options, run *plumb.Run) {
 	}
 }
 
-func (m *page) findings(o *Options, run *plumb.Run) error {
+func (m *page) findings(src *Source, run *plumb.Run) error {
 	f := analyze.Find(run, markdownListed)
 	details := markdownItems
 	for _, section := range sectionsOf(&f) {
@@ -348,7 +348,7 @@ func (m *page) findings(o *Options, run *plumb.Run) error {
 				if m.full {
 					return nil
 				}
-				if err := m.item(o, run, x, &details); err != nil {
+				if err := m.item(src, run, x, &details); err != nil {
 					return err
 				}
 			}
@@ -365,18 +365,18 @@ func (m *page) findings(o *Options, run *plumb.Run) error {
 }
 
 // item lists one execution. The first items include what was expected and what was received.
-func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
+func (m *page) item(src *Source, run *plumb.Run, x int, details *int) error {
 	c := cellAt(run, x)
 	line := "- " + code(c.name())
 	if reason := text.OneLine(c.Reason); reason != "" {
 		line += " " + code(reason)
 	}
 	m.part(line + "\n")
-	if *details == 0 || o.Sessions == nil {
+	if *details == 0 || src.Sessions == nil {
 		return nil
 	}
 	*details--
-	_, decided, err := c.decided(o.Sessions)
+	_, decided, err := c.decided(src.Sessions)
 	if err != nil || decided == nil || c.Status == plumb.StatusUnexpectedPassed {
 		return err
 	}
@@ -393,7 +393,7 @@ func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
 		language = "diff"
 	}
 	ask := markup("")
-	if explain := c.askAbout(o, decided); explain != "" {
+	if explain := c.askAbout(src, decided); explain != "" {
 		ask = "\n\n  Ask the agent why: " + code(explain) + "\n"
 	}
 	m.part("  <details><summary>details</summary>\n\n" + indentBlock(fence(why, language)) + ask + "\n  </details>\n")

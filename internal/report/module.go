@@ -20,7 +20,9 @@ import (
 // ModuleOptions configure how a reporter module is loaded, and what it learns about the run beyond
 // its events.
 type ModuleOptions struct {
-	Options
+	Source
+	// Terminal is set if the user watches the run on a terminal.
+	Terminal bool
 	// Modules are what the reporter may import beyond Node's modules. One of them, "plumb/entry",
 	// finds the reporter in its module and calls its hooks. Host and Async are the Go functions
 	// that these modules call.
@@ -98,7 +100,7 @@ func NewModule(ctx context.Context, path string, o ModuleOptions) (plumb.Reporte
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
 	}
-	o.Options = o.guarded()
+	o.Source = o.guarded()
 	file := path
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(o.WorkDir, path)
@@ -366,7 +368,7 @@ func (r *moduleReporter) finish(run *plumb.Run) error {
 	}
 	for _, d := range []detail{full, brief} {
 		var doc bytes.Buffer
-		err := newResults(&r.o.Options, d).Write(&limited{&doc, moduleDocument}, run)
+		err := newResults(&r.o.Source, "", d).Write(&limited{&doc, moduleDocument}, run)
 		if errors.Is(err, errTooLarge) {
 			continue
 		}

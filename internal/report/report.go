@@ -23,40 +23,16 @@ import (
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
-// Options configure where a reporter writes and what it may use. The zero value writes nowhere, in
-// plain ASCII.
-type Options struct {
-	// Out is the destination of the report: standard output or a file. The reporter does not close
-	// it.
-	Out io.Writer
-	// Terminal is set when Out is an interactive terminal, on which the terminal reporter draws a
-	// live view.
-	Terminal bool
-	// Color allows colors; Unicode allows characters beyond ASCII.
-	Color, Unicode bool
-	// Size returns the size of the terminal in cells. The reporter calls it repeatedly because
-	// windows change. The size is 80 by 24 when Size is nil or returns zeros.
-	Size func() (width, height int)
-	// Lifts returns the lifts of an ablation when the run has ended; nil without one.
-	Lifts func() []Lift
-	// Calibrations are those of the judges that the project knows.
-	Calibrations []*calibrate.Calibration
-	// Now is the clock of the live view; nil means [time.Now].
-	Now func() time.Time
-	// Waiting says which providers keep the run waiting; "" if none does. It may be nil.
-	Waiting func() string
-	// Getenv looks up environment variables: NO_COLOR, TERM, GITHUB_ACTIONS, GITHUB_STEP_SUMMARY.
-	// It may be nil.
-	Getenv func(name string) string
-	// Sessions reads recorded sessions. Without it, reporters omit outputs.
+// Source is what the report of a run is made from, beside the run itself. The zero value knows
+// nothing else.
+type Source struct {
+	// Sessions reads recorded sessions. Without it, reports omit outputs.
 	Sessions Sessions
-	// RunDir is the run directory, for reporters that write a file into it by default: with RunDir,
-	// html writes report.html there and prints the path to Out; without RunDir, it writes the page
-	// to Out.
-	RunDir string
-	// Temp is a directory for temporary files. With it, reporters of a new run prepare their
-	// documents during the run; without it, they do all work at the end.
-	Temp string
+	// Redact removes secrets from reports; nil removes none.
+	Redact *redact.Redactor
+	// Fresh is set when Redact was already applied to all events and sessions, as in a run of this
+	// process. It is not set for a stored log.
+	Fresh bool
 	// Dir is the run directory as the user should see it. The default is the path in the run's
 	// info.
 	Dir string
@@ -65,19 +41,31 @@ type Options struct {
 	// Flags are the flags that later commands need to find the run, such as "--output-dir out".
 	// Suggested commands include them.
 	Flags string
-	// Closed is set when the run cannot be resumed. Then reporters do not suggest it.
+	// Closed is set when the run cannot be resumed. Then reports do not suggest it.
 	Closed bool
-	// Redact removes secrets from reports; nil removes none.
-	Redact *redact.Redactor
-	// Fresh is set when Redact was already applied to all events and sessions, as in a run of this
-	// process. It is not set for a stored log.
-	Fresh bool
-	// Explained returns what the agent answered when plumb explain asked about the session with the
-	// artifact directory dir, relative to the run directory. It may be nil.
-	Explained func(dir string) ([]Explained, error)
 	// Recorded is set when the answers are a recording, whatever the runners are. A run on replay
 	// runners is always one.
 	Recorded bool
+	// Calibrations are those of the judges that the project knows.
+	Calibrations []*calibrate.Calibration
+	// Lifts returns the lifts of an ablation when the run has ended; nil without one.
+	Lifts func() []Lift
+	// Explained returns what the agent answered when plumb explain asked about the session with the
+	// artifact directory dir, relative to the run directory. It may be nil.
+	Explained func(dir string) ([]Explained, error)
+}
+
+// Options are what a reporter of a run gets.
+type Options struct {
+	Source
+	Screen
+	// RunDir is the run directory, for reporters that write a file into it by default: with RunDir,
+	// html writes report.html there and prints the path to Out; without RunDir, it writes the page
+	// to Out.
+	RunDir string
+	// Temp is a directory for temporary files. With it, reporters of a new run prepare their
+	// documents during the run; without it, they do all work at the end.
+	Temp string
 }
 
 // Explained is a question about a session with the agent's answer.
@@ -105,7 +93,7 @@ const (
 // kind is one kind of reporter.
 type kind struct {
 	name string
-	make func(Options) plumb.Reporter
+	make func(*Options) plumb.Reporter
 	// mixes is set if the report can share standard output with another one.
 	mixes bool
 }
@@ -113,15 +101,23 @@ type kind struct {
 // kinds is the only list of the reporters.
 func kinds() []kind {
 	return []kind{
-		{name: Terminal, make: func(o Options) plumb.Reporter { return newTerminal(o) }},
-		{name: JSON, make: func(o Options) plumb.Reporter { return &resultsReport{newResults(&o, full), o.Out} }},
-		{name: JSONSummary, make: func(o Options) plumb.Reporter {
-			return &resultsReport{newResults(&o, brief), o.Out}
+		{name: Terminal, make: func(o *Options) plumb.Reporter { return newTerminal(o.Screen, &o.Source) }},
+		{name: JSON, make: func(o *Options) plumb.Reporter {
+			return &resultsReport{newResults(&o.Source, o.Temp, full), o.Out}
 		}},
-		{name: JUnit, make: func(o Options) plumb.Reporter { return &atEnd{o, writeJUnit} }},
-		{name: GitHubActions, make: func(o Options) plumb.Reporter { return &atEnd{o, writeActions} }, mixes: true},
-		{name: Markdown, make: func(o Options) plumb.Reporter { return &atEnd{o, writeComment} }},
-		{name: HTML, make: func(o Options) plumb.Reporter { return &htmlReport{o: o, size: htmlSize} }, mixes: true},
+		{name: JSONSummary, make: func(o *Options) plumb.Reporter {
+			return &resultsReport{newResults(&o.Source, o.Temp, brief), o.Out}
+		}},
+		{name: JUnit, make: func(o *Options) plumb.Reporter {
+			return atEnd(func(run *plumb.Run) error { return writeJUnit(o.Out, &o.Source, run) })
+		}},
+		{name: GitHubActions, make: func(o *Options) plumb.Reporter {
+			return atEnd(func(run *plumb.Run) error { return writeActions(o.Out, o.Getenv, &o.Source, run) })
+		}, mixes: true},
+		{name: Markdown, make: func(o *Options) plumb.Reporter {
+			return atEnd(func(run *plumb.Run) error { return writeMarkdown(o.Out, &o.Source, run) })
+		}},
+		{name: HTML, make: func(o *Options) plumb.Reporter { return newHTML(o.Out, o.RunDir, &o.Source) }, mixes: true},
 	}
 }
 
@@ -162,7 +158,8 @@ func New(name string, o Options) (plumb.Reporter, error) {
 		o.Getenv = func(string) string { return "" }
 	}
 	if k := find(name); k != nil {
-		return o.guard(k.make(o.guarded())), nil
+		o.Source = o.guarded()
+		return o.guard(k.make(&o)), nil
 	}
 	err := fmt.Errorf("unknown reporter %q", name)
 	if near := plumb.Nearest(name, Names()); near != "" {
@@ -185,19 +182,16 @@ func (r *resultsReport) Report(ev plumb.Event, run *plumb.Run) error {
 }
 
 // atEnd is a reporter that writes one document at the end of the run.
-type atEnd struct {
-	o     Options
-	write func(o Options, run *plumb.Run) error
-}
+type atEnd func(run *plumb.Run) error
 
-func (r *atEnd) Report(ev plumb.Event, run *plumb.Run) error {
+func (write atEnd) Report(ev plumb.Event, run *plumb.Run) error {
 	if ev.Type != plumb.EventRunFinished {
 		return nil
 	}
-	return r.write(r.o, run)
+	return write(run)
 }
 
-func (r *atEnd) Close() error { return nil }
+func (atEnd) Close() error { return nil }
 
 // Replay renders a run from its log and returns its state. The log of a run that was stopped and
 // resumed has several run-finished events; the reporter receives only the last one. The log of a
@@ -234,7 +228,7 @@ func Replay(r plumb.Reporter, events iter.Seq2[plumb.Event, error]) (*plumb.Run,
 
 // recorded reports whether the answers of a run are a recording. Replayed answers must never pass
 // as new ones.
-func (o *Options) recorded(run *plumb.Run) bool { return o.Recorded || recorded(run) }
+func (src *Source) recorded(run *plumb.Run) bool { return src.Recorded || recorded(run) }
 
 func recorded(run *plumb.Run) bool {
 	return slices.ContainsFunc(run.Info.Runners, func(r plumb.RunnerInfo) bool { return r.Kind == plumb.RunnerReplay })
@@ -249,9 +243,9 @@ func recordingNotice(info *plumb.RunInfo) string {
 }
 
 // dir returns the run directory as the user should see it.
-func (o *Options) dir(run *plumb.Run) string {
-	if o.Dir != "" {
-		return o.Dir
+func (src *Source) dir(run *plumb.Run) string {
+	if src.Dir != "" {
+		return src.Dir
 	}
 	return run.Info.ArtifactDir
 }
@@ -339,11 +333,11 @@ func stopWords(run *plumb.Run) string {
 }
 
 // flags returns the flags that a later command needs to find the run, after a space.
-func (o *Options) flags() string {
-	if o.Flags == "" {
+func (src *Source) flags() string {
+	if src.Flags == "" {
 		return ""
 	}
-	return " " + text.OneLine(o.Flags)
+	return " " + text.OneLine(src.Flags)
 }
 
 // A command is a suggested next command, with its purpose.
@@ -351,14 +345,14 @@ type command struct{ line, why string }
 
 // nextSteps returns the commands that a user is likely to need after a run, most useful first. look is
 // the command that shows what to look at first, or "".
-func nextSteps(o *Options, run *plumb.Run, look string) []command {
-	id, flags := ShellWord(run.Info.ID), o.flags()
+func nextSteps(src *Source, run *plumb.Run, look string) []command {
+	id, flags := ShellWord(run.Info.ID), src.flags()
 	var steps []command
 	if look != "" {
 		steps = append(steps, command{look, "see the whole session"})
 	}
 	switch t := run.Totals; {
-	case o.Closed || decided(run):
+	case src.Closed || decided(run):
 	case run.Decision != nil && run.Decision.Exhausted == len(run.Cases):
 	case run.Decision != nil && run.End != nil && run.End.Stop == "":
 		steps = append(steps, command{

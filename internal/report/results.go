@@ -145,7 +145,7 @@ type spending struct {
 // Each session report appears once: at the execution for the session that decided it, else at its
 // repetition, else in the repetition's list of sessions. The document has one case per line.
 func WriteResults(w io.Writer, run *plumb.Run, s Sessions) error {
-	return NewResults(Options{Sessions: s}).Write(w, run)
+	return NewResults(Source{Sessions: s}, "").Write(w, run)
 }
 
 // Results writes the results of one run; see [WriteResults]. It holds at most a few hundred
@@ -171,12 +171,12 @@ type Results struct {
 }
 
 // NewResults returns results with all details of the sessions.
-func NewResults(o Options) *Results { return newResults(&o, full) }
+func NewResults(src Source, temp string) *Results { return newResults(&src, temp, full) }
 
-func newResults(o *Options, d detail) *Results {
+func newResults(src *Source, temp string, d detail) *Results {
 	return &Results{
-		sessions: o.Sessions, detail: d, recorded: o.Recorded, temp: o.Temp, calibrations: o.Calibrations,
-		lifts: o.Lifts,
+		sessions: src.Sessions, detail: d, recorded: src.Recorded, temp: temp, calibrations: src.Calibrations,
+		lifts: src.Lifts,
 	}
 }
 

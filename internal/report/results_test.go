@@ -146,7 +146,7 @@ func TestEachReportOnce(t *testing.T) {
 			t.Errorf("%s: %d session reports, want %d", name, got, want)
 		}
 		var summary bytes.Buffer
-		if err := newResults(&Options{Sessions: l.sessions}, brief).Write(&summary, l.run(t)); err != nil {
+		if err := newResults(&Source{Sessions: l.sessions}, "", brief).Write(&summary, l.run(t)); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(summary.String(), "finalOutput") || !json.Valid(summary.Bytes()) {
@@ -157,7 +157,7 @@ func TestEachReportOnce(t *testing.T) {
 
 func TestResultsWithoutSessions(t *testing.T) {
 	for _, name := range Names() {
-		r, err := New(name, Options{Out: io.Discard})
+		r, err := New(name, Options{Screen: Screen{Out: io.Discard}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,11 +172,11 @@ func TestErrorsSurface(t *testing.T) {
 	torn := errors.New("torn log")
 	for _, name := range Names() {
 		if name != Terminal {
-			r, err := New(name, Options{Out: io.Discard, Sessions: func(string, string,
+			r, err := New(name, Options{Source: Source{Sessions: func(string, string,
 				func(plumb.Event) error,
 			) error {
 				return torn
-			}})
+			}}, Screen: Screen{Out: io.Discard}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -184,7 +184,7 @@ func TestErrorsSurface(t *testing.T) {
 				t.Errorf("%s: got %v, want the error of the log", name, err)
 			}
 		}
-		r, err := New(name, Options{Out: full0{}, Sessions: mixed().sessions})
+		r, err := New(name, Options{Source: Source{Sessions: mixed().sessions}, Screen: Screen{Out: full0{}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -227,7 +227,7 @@ func TestReplayShowsOneEnd(t *testing.T) {
 func TestPlainProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out strings.Builder
-		r, err := New(Terminal, Options{Out: &out})
+		r, err := New(Terminal, Options{Screen: Screen{Out: &out}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -272,7 +272,7 @@ func TestManyCases(t *testing.T) {
 	}
 	l := newLog(info("gpt-5"), cases...)
 	run := &plumb.Run{}
-	r, err := New(Terminal, Options{Out: io.Discard, Terminal: true, Unicode: true, Color: true})
+	r, err := New(Terminal, Options{Screen: Screen{Out: io.Discard, Terminal: true, Unicode: true, Color: true}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,7 +354,7 @@ func TestResultsDuringRun(t *testing.T) {
 	for _, name := range []string{JSON, JSONSummary} {
 		dir := t.TempDir()
 		var out bytes.Buffer
-		r, err := New(name, Options{Out: &out, Sessions: l.sessions, Temp: dir})
+		r, err := New(name, Options{Source: Source{Sessions: l.sessions}, Screen: Screen{Out: &out}, Temp: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -432,7 +432,7 @@ func (w *watching) Write(p []byte) (int, error) {
 }
 
 func BenchmarkTerminalEvent(b *testing.B) {
-	r, _ := New(Terminal, Options{Out: io.Discard, Terminal: true})
+	r, _ := New(Terminal, Options{Screen: Screen{Out: io.Discard, Terminal: true}})
 	l := simple(1000)
 	run := l.run(b)
 	events := l.events[2 : len(l.events)-1]

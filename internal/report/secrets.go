@@ -32,12 +32,12 @@ type guarded struct {
 	redact *redact.Redactor
 }
 
-// guard wraps a reporter, which must have guarded options, so that it receives no secrets.
-func (o *Options) guard(r plumb.Reporter) plumb.Reporter {
-	if o.Fresh || !o.Redact.Hides() {
+// guard wraps a reporter, which must have a guarded source, so that it receives no secrets.
+func (src *Source) guard(r plumb.Reporter) plumb.Reporter {
+	if src.Fresh || !src.Redact.Hides() {
 		return r
 	}
-	return &guarded{r, o.Redact}
+	return &guarded{r, src.Redact}
 }
 
 // Report passes on an event without secrets. The state of a run is built from such events, so
@@ -57,11 +57,10 @@ func (g *guarded) Broke(err error) {
 	}
 }
 
-// guarded returns options whose sessions contain no secrets.
-func (o Options) guarded() Options {
-	if o.Fresh {
-		return o
+// guarded returns a source whose sessions contain no secrets.
+func (src Source) guarded() Source {
+	if !src.Fresh {
+		src.Sessions = Without(src.Redact, src.Sessions)
 	}
-	o.Sessions = Without(o.Redact, o.Sessions)
-	return o
+	return src
 }

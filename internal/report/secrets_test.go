@@ -218,15 +218,12 @@ func TestReportsShowNoSecret(t *testing.T) {
 			what := logName + ", " + what
 			l := planted(of(), text)
 			for _, name := range Names() {
-				o := Options{
-					Unicode: true, Redact: r, Size: func() (int, int) { return 80, 24 },
-					Getenv: func(name string) string {
-						if name == "GITHUB_STEP_SUMMARY" {
-							return summary
-						}
-						return ""
-					},
-				}
+				o := Options{Source: Source{Redact: r}, Screen: Screen{Unicode: true, Size: func() (int, int) { return 80, 24 }, Getenv: func(name string) string {
+					if name == "GITHUB_STEP_SUMMARY" {
+						return summary
+					}
+					return ""
+				}}}
 				out := l.render(t, name, o)
 				shown(name+" of "+what, readAs(t, name, out))
 				if !strings.Contains(out, "redacted:") && name != HTML {
@@ -259,7 +256,7 @@ func TestReportsShowNoSecret(t *testing.T) {
 		shown("the step summary, "+what, readAs(t, Markdown, string(data)))
 	}
 	out, trouble, err := moduleRun(t, planted(agentLog(), all+" "), "record.ts",
-		ModuleOptions{Options: Options{Redact: r}})
+		ModuleOptions{Source: Source{Redact: r}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -278,8 +275,8 @@ func TestReportsKeepStructure(t *testing.T) {
 	} {
 		known := redact.New([]redact.Secret{{Name: "A_KEY", Value: value}})
 		for _, name := range Names() {
-			plain, guarded := mixed().render(t, name, Options{Unicode: true}),
-				mixed().render(t, name, Options{Unicode: true, Redact: known})
+			plain, guarded := mixed().render(t, name, Options{Screen: Screen{Unicode: true}}),
+				mixed().render(t, name, Options{Source: Source{Redact: known}, Screen: Screen{Unicode: true}})
 			if name == HTML {
 				continue
 			}
@@ -287,9 +284,9 @@ func TestReportsKeepStructure(t *testing.T) {
 				t.Errorf("a secret %q changes %s", value, name)
 			}
 		}
-		page := mixed().render(t, HTML, Options{Unicode: true, Redact: known})
+		page := mixed().render(t, HTML, Options{Source: Source{Redact: known}, Screen: Screen{Unicode: true}})
 		if got, want := len(indexOf(t, page).List), len(indexOf(t,
-			mixed().render(t, HTML, Options{Unicode: true})).List); got != want {
+			mixed().render(t, HTML, Options{Screen: Screen{Unicode: true}})).List); got != want {
 			t.Errorf("a secret %q: the page has %d executions, want %d", value, got, want)
 		}
 	}

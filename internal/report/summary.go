@@ -26,11 +26,12 @@ const (
 
 // summary writes the end of a run, on a terminal or in a log.
 type summary struct {
-	t     theme
-	w     *bufio.Writer
-	width int // of the terminal; 0 means unlimited
-	o     *Options
-	run   *plumb.Run
+	t      theme
+	w      *bufio.Writer
+	width  int // of the terminal; 0 means unlimited
+	screen *Screen
+	src    *Source
+	run    *plumb.Run
 	// bare is set when only the header is above the summary, noted when the notes are and are near.
 	bare, noted bool
 	// explain is a command that asks an agent why it failed, or "" when no check has a question.
@@ -40,18 +41,18 @@ type summary struct {
 }
 
 func (s *summary) line(format string, args ...any) {
-	fmt.Fprintln(s.w, guard(s.o, s.t.fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), s.width)))
+	fmt.Fprintln(s.w, guard(s.screen, s.src, s.t.fit(strings.TrimRight(fmt.Sprintf(format, args...), " "), s.width)))
 }
 
-// WriteRates writes the pass rates of a run to o.Out, the flaky cases, and what the cases used, by
+// WriteRates writes the pass rates of a run to the screen, the flaky cases, and what the cases used, by
 // runner, category, difficulty and tag.
-func WriteRates(o Options, run *plumb.Run) error {
+func WriteRates(screen Screen, src *Source, run *plumb.Run) error {
 	if len(run.Executions) == 0 {
 		return nil
 	}
-	s := &summary{t: newTheme(false, o.Unicode), w: bufio.NewWriter(o.Out), o: &o, run: run}
-	if o.Terminal && o.Size != nil {
-		width, _ := o.Size()
+	s := &summary{t: newTheme(false, screen.Unicode), w: bufio.NewWriter(screen.Out), screen: &screen, src: src, run: run}
+	if screen.Terminal && screen.Size != nil {
+		width, _ := screen.Size()
 		s.width = max(1, width-1)
 	}
 	s.rates(false)
@@ -66,7 +67,7 @@ func (s *summary) write() {
 	if !s.bare {
 		s.line("")
 	}
-	for i, line := range decisionLines(s.o, s.run) {
+	for i, line := range decisionLines(s.src, s.run) {
 		if i == 0 {
 			line = s.t.bold(line)
 		}
@@ -83,7 +84,7 @@ func (s *summary) write() {
 	if words := stopWords(s.run); words != "" {
 		s.line("%s", s.t.yellow(words))
 	}
-	if s.o.recorded(s.run) {
+	if s.src.recorded(s.run) {
 		s.line("%s", s.t.yellow(recordingNotice(&s.run.Info)))
 	}
 	if len(s.run.Executions) > 0 {
@@ -323,7 +324,7 @@ func (s *summary) figures() {
 	if spent.Cached > 0 {
 		fact("cache", cacheWords(spent))
 	}
-	for _, c := range conclusionsOf(s.o, s.run) {
+	for _, c := range conclusionsOf(s.src, s.run) {
 		words := c.text
 		if c.warning {
 			words = s.t.yellow("warning: ") + words
@@ -424,7 +425,7 @@ func (s *summary) findings() (look string) {
 			s.class(title, &g)
 			if look == "" && len(g.Executions) > 0 {
 				first := cellAt(s.run, g.Executions[0])
-				look = first.command("show", s.o)
+				look = first.command("show", s.src)
 			}
 		}
 	}
@@ -543,10 +544,10 @@ func (s *summary) where(look string) {
 	room := s.width
 	s.width = 0
 	s.line("")
-	if dir := s.o.dir(s.run); dir != "" {
+	if dir := s.src.dir(s.run); dir != "" {
 		s.line("%s%s", s.t.dim(text.Pad("run", 10)), text.OneLine(dir))
 	}
-	steps := nextSteps(s.o, s.run, look)
+	steps := nextSteps(s.src, s.run, look)
 	if s.explain != "" {
 		steps = slices.Insert(steps, min(1, len(steps)), command{s.explain, "ask the agent why"})
 	}

@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -22,6 +23,28 @@ const nearby = 20
 // execution identifies one execution in maps.
 type execution struct{ caseID, runnerID string }
 
+// Screen is what a report is written to, and how it looks there. The zero value is a log in plain
+// ASCII.
+type Screen struct {
+	// Out is standard output or a file. The reporter does not close it.
+	Out io.Writer
+	// Terminal is set when Out is an interactive terminal, on which the terminal reporter draws a
+	// live view.
+	Terminal bool
+	// Color allows colors; Unicode allows characters beyond ASCII.
+	Color, Unicode bool
+	// Size returns the size of the terminal in cells. The reporter calls it repeatedly because
+	// windows change. The size is 80 by 24 when Size is nil or returns zeros.
+	Size func() (width, height int)
+	// Now is the clock of the live view; nil means [time.Now].
+	Now func() time.Time
+	// Waiting says which providers keep the run waiting; "" if none does. It may be nil.
+	Waiting func() string
+	// Getenv looks up environment variables: NO_COLOR, TERM, GITHUB_ACTIONS, GITHUB_STEP_SUMMARY.
+	// It may be nil.
+	Getenv func(name string) string
+}
+
 // terminal is the reporter for people who watch a run. It draws a live view on an interactive
 // terminal and writes plain lines elsewhere. Both end with the same summary.
 //
@@ -29,9 +52,10 @@ type execution struct{ caseID, runnerID string }
 // times a second and does the slow work, so that neither a fast run nor a slow terminal delays the
 // other.
 type terminal struct {
-	o    Options
-	t    theme
-	live bool // draw a live view
+	screen Screen
+	src    *Source
+	t      theme
+	live   bool // draw a live view
 
 	mu       sync.Mutex
 	out      *bufio.Writer // for plain lines; the live view writes to the terminal itself
@@ -61,12 +85,12 @@ type terminal struct {
 	stopped sync.WaitGroup
 }
 
-func newTerminal(o Options) *terminal {
-	plain := o.Getenv("NO_COLOR") != "" || o.Getenv("TERM") == "dumb"
-	color := o.Color && !plain
+func newTerminal(screen Screen, src *Source) *terminal {
+	plain := screen.Getenv("NO_COLOR") != "" || screen.Getenv("TERM") == "dumb"
+	color := screen.Color && !plain
 	return &terminal{
-		o: o, t: newTheme(color, o.Unicode), live: o.Terminal && !plain,
-		out:     bufio.NewWriter(o.Out),
+		screen: screen, src: src, t: newTheme(color, screen.Unicode), live: screen.Terminal && !plain,
+		out:     bufio.NewWriter(screen.Out),
 		running: map[execution]time.Time{}, excerpts: map[execution]excerpt{}, prompts: map[execution]string{}, told: map[execution]bool{}, broken: map[string]bool{},
 		stop: make(chan struct{}),
 	}
@@ -108,7 +132,7 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 			e := excerptOf(j)
 			if i, err := run.Index(ev.Case, ev.Runner); e.asks && err == nil {
 				c := cellAt(run, i)
-				e.Explain = c.explain(&r.o, ev.Repetition, ev.Session)
+				e.Explain = c.explain(r.src, ev.Repetition, ev.Session)
 			}
 			r.excerpts[x] = e
 		}
@@ -197,12 +221,12 @@ func (r *terminal) print(lines ...string) {
 	r.lines += len(lines)
 	if r.live {
 		for _, l := range lines {
-			r.queue = append(r.queue, r.o.Redact.String(l))
+			r.queue = append(r.queue, r.src.Redact.String(l))
 		}
 		return
 	}
 	for _, l := range lines {
-		fmt.Fprintln(r.out, guard(&r.o, l))
+		fmt.Fprintln(r.out, guard(&r.screen, r.src, l))
 	}
 	r.flush()
 }
@@ -216,9 +240,9 @@ func (r *terminal) flush() {
 // guard keeps untrusted text from sending commands to the CI system that reads the log. The gutter
 // before such text defeats commands that must start a line; guard breaks those that work anywhere
 // in a line.
-func guard(o *Options, line string) string {
-	line = o.Redact.String(line)
-	if o.Getenv("GITHUB_ACTIONS") == "" && o.Getenv("TF_BUILD") == "" {
+func guard(screen *Screen, src *Source, line string) string {
+	line = src.Redact.String(line)
+	if screen.Getenv("GITHUB_ACTIONS") == "" && screen.Getenv("TF_BUILD") == "" {
 		return line
 	}
 	return strings.ReplaceAll(strings.ReplaceAll(line, "##[", "## ["), "##vso[", "## vso[")
@@ -227,7 +251,7 @@ func guard(o *Options, line string) string {
 // width returns the columns that a line may fill, or 0 for no limit. The last column stays empty
 // because terminals differ in how they wrap there.
 func (r *terminal) width() int {
-	if !r.o.Terminal {
+	if !r.screen.Terminal {
 		return 0
 	}
 	w, _ := r.size()
@@ -235,8 +259,8 @@ func (r *terminal) width() int {
 }
 
 func (r *terminal) size() (width, height int) {
-	if r.o.Size != nil {
-		width, height = r.o.Size()
+	if r.screen.Size != nil {
+		width, height = r.screen.Size()
 	}
 	if width <= 0 {
 		width = 80
@@ -258,7 +282,7 @@ func (r *terminal) begin(run *plumb.Run) {
 	}
 	r.print(header...)
 	r.lines = 0
-	now := r.o.Now()
+	now := r.screen.Now()
 	done, _ := r.work()
 	r.pace.begin(now, done)
 	r.nextLine = now.Add(lineGap(0))
@@ -313,7 +337,7 @@ func (r *terminal) header(run *plumb.Run) []string {
 		lines = append(lines, r.t.label("resumed")+fmt.Sprintf("%s of %s already done", text.Count(n),
 			text.Count(run.Totals.Planned)))
 	}
-	if r.o.recorded(run) {
+	if r.src.recorded(run) {
 		lines = append(lines, r.t.yellow(recordingNotice(&run.Info)))
 	}
 	return append(lines, "")
@@ -418,7 +442,7 @@ func (r *terminal) paintPlain(every time.Duration) {
 		case <-ticker.C:
 		}
 		r.mu.Lock()
-		if now := r.o.Now(); !now.Before(r.nextLine) {
+		if now := r.screen.Now(); !now.Before(r.nextLine) {
 			r.nextLine = now.Add(lineGap(now.Sub(r.pace.start)))
 			line := fmt.Sprintf("%s/%s done: %s", text.Count(r.totals.Finished), text.Count(r.totals.Planned), r.counters())
 			if p := r.progress(now); p != "" {
@@ -442,10 +466,10 @@ func (r *terminal) paintPlain(every time.Duration) {
 
 // waiting says which providers keep the run waiting, or "".
 func (r *terminal) waiting() string {
-	if r.o.Waiting == nil {
+	if r.screen.Waiting == nil {
 		return ""
 	}
-	return r.o.Waiting()
+	return r.screen.Waiting()
 }
 
 // finish stops the painter and writes the summary. It holds mu except while it waits.
@@ -456,7 +480,7 @@ func (r *terminal) finish(run *plumb.Run) error {
 	r.totals, r.ended = run.Totals, true
 	r.rest()
 	s := &summary{
-		t: r.t, w: r.out, width: r.width(), o: &r.o, run: run,
+		t: r.t, w: r.out, width: r.width(), screen: &r.screen, src: r.src, run: run,
 		bare: r.lines == 0, noted: r.notes == len(run.Notes) && r.lines <= nearby,
 		explain: r.explain, shown: r.hidden == 0 && r.lines <= 2*nearby,
 	}
