@@ -45,15 +45,24 @@ func agentsOf(run *plumb.Run, dash string) *agentTable {
 	return t
 }
 
+// reported is the sum of a figure over the sessions that report it.
+type reported struct{ sum, sessions int64 }
+
+func (r *reported) add(known bool, n int64, sessions int) {
+	if known {
+		r.sum += n
+		r.sessions += int64(sessions)
+	}
+}
+
 // agentFigures adds up executions for the agent columns. It counts tokens only of executions that
 // report them.
 type agentFigures struct {
-	ms, executions           int64
-	tokens                   [5]int64 // as in agentHead
-	of                       [5]int64 // sessions that report them
-	steps, stepsOf, sessions int64
-	cost                     float64
-	priced                   int64
+	ms, executions                            int64
+	input, output, reasoning, cache, billable reported // tokens
+	steps                                     reported
+	cost                                      float64
+	priced                                    int64 // sessions with a cost
 }
 
 // agentMeans adds up the executions of the runner at index r.
@@ -69,64 +78,42 @@ func (f *agentFigures) add(e *plumb.Execution) {
 	if e.State != plumb.ExecutionDone || e.Sessions == 0 {
 		return
 	}
-	n := int64(e.Sessions)
 	if ms := analyze.Elapsed(e); ms > 0 || e.Reported != 0 { // or there was no session
 		f.ms += ms
 		f.executions++
 	}
-	f.sessions += n
-	for i, x := range [5]struct {
-		bit   uint8
-		count int64
-	}{
-		{plumb.ReportedInput, e.InputTokens},
-		{plumb.ReportedOutput, e.OutputTokens},
-		{plumb.ReportedReasoning, e.ReasoningTokens},
-		{plumb.ReportedCache, e.CacheTokens},
-		{plumb.ReportedTotal, e.TotalTokens},
-	} {
-		if e.Reported&x.bit != 0 {
-			f.tokens[i] += x.count
-			f.of[i] += n
-		}
-	}
-	if e.Steps > 0 {
-		f.steps += int64(e.Steps)
-		f.stepsOf += n
-	}
+	n := int(e.Sessions)
+	f.input.add(e.Reported&plumb.ReportedInput != 0, e.InputTokens, n)
+	f.output.add(e.Reported&plumb.ReportedOutput != 0, e.OutputTokens, n)
+	f.reasoning.add(e.Reported&plumb.ReportedReasoning != 0, e.ReasoningTokens, n)
+	f.cache.add(e.Reported&plumb.ReportedCache != 0, e.CacheTokens, n)
+	f.billable.add(e.Reported&plumb.ReportedTotal != 0, e.TotalTokens, n)
+	f.steps.add(e.Steps > 0, int64(e.Steps), n)
 	if e.Priced {
 		f.cost += e.CostUSD
-		f.priced += n
+		f.priced += int64(n)
 	}
 }
 
 // cells renders the means, with a dash for a figure that no session reported.
 func (f *agentFigures) cells(dash string) []string {
-	cells := make([]string, 0, 8)
-	mean := func(sum, n int64) {
-		if n == 0 {
-			cells = append(cells, dash)
-			return
+	mean := func(r reported) string {
+		if r.sessions == 0 {
+			return dash
 		}
-		cells = append(cells, text.Count((sum+n/2)/n))
+		return text.Count((r.sum + r.sessions/2) / r.sessions)
 	}
-	if f.executions == 0 {
-		cells = append(cells, dash)
-	} else {
-		cells = append(cells, text.Millis(f.ms/f.executions))
+	ms, steps, cost := dash, mean(f.steps), dash
+	if f.executions > 0 {
+		ms = text.Millis(f.ms / f.executions)
 	}
-	for i := range f.tokens {
-		mean(f.tokens[i], f.of[i])
+	if n := f.steps.sessions; n > 0 && f.steps.sum%n != 0 {
+		steps = fmt.Sprintf("%.1f", float64(f.steps.sum)/float64(n))
 	}
-	if f.stepsOf == 0 || f.steps%f.stepsOf == 0 {
-		mean(f.steps, f.stepsOf)
-	} else {
-		cells = append(cells, fmt.Sprintf("%.1f", float64(f.steps)/float64(f.stepsOf)))
+	if f.priced > 0 {
+		cost = text.Money(f.cost / float64(f.priced))
 	}
-	if f.priced == 0 {
-		return append(cells, dash)
-	}
-	return append(cells, text.Money(f.cost/float64(f.priced)))
+	return []string{ms, mean(f.input), mean(f.output), mean(f.reasoning), mean(f.cache), mean(f.billable), steps, cost}
 }
 
 // runnerSummary is the documented summary of a runner, extended with the figures of agents.
@@ -143,8 +130,8 @@ func agentSummary(run *plumb.Run, r int, s analyze.RunnerSummary) runnerSummary 
 		return out
 	}
 	sum := agentMeans(run, r)
-	if sum.stepsOf > 0 {
-		out.AverageSteps = new(float64(sum.steps) / float64(sum.stepsOf))
+	if n := sum.steps.sessions; n > 0 {
+		out.AverageSteps = new(float64(sum.steps.sum) / float64(n))
 	}
 	if sum.priced > 0 {
 		out.AverageCostUSD = new(sum.cost / float64(sum.priced))
@@ -230,9 +217,9 @@ func (s *summary) narrow(table [][]string, drop int) (widths []int, gap string) 
 // mark returns one character for how an execution ended, or two characters without Unicode.
 func (s *summary) mark(e *plumb.Execution) string {
 	w := wordOf(e)
-	mark := w.mark
-	if s.t.times == "x" { // no Unicode
-		mark = w.ascii
+	mark := w.ascii
+	if s.t.unicode {
+		mark = w.mark
 	}
 	switch w.name {
 	case "pass":

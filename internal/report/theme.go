@@ -12,7 +12,7 @@ import (
 
 // theme is how the terminal reporter draws: with or without color, in Unicode or in ASCII.
 type theme struct {
-	color                              bool
+	color, unicode                     bool
 	gutter, dash, dot, ellipsis, times string
 	full, empty                        string
 }
@@ -20,7 +20,7 @@ type theme struct {
 func newTheme(color, unicode bool) theme {
 	if unicode {
 		return theme{
-			color: color, gutter: "│", dash: "–", dot: " · ", ellipsis: "…", times: "×", full: "█", empty: "░",
+			color: color, unicode: true, gutter: "│", dash: "–", dot: " · ", ellipsis: "…", times: "×", full: "█", empty: "░",
 		}
 	}
 	return theme{color: color, gutter: "|", dash: "-", dot: " | ", ellipsis: "...", times: "x", full: "#", empty: "."}
