@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -151,4 +152,56 @@ func unpairedLists(c *compare.Comparison) []nameList {
 		{"not measured on both sides", unmeasured},
 	}
 	return slices.DeleteFunc(lists, func(l nameList) bool { return len(l.names) == 0 })
+}
+
+// levelOf renders the value of a metric on one side.
+func levelOf(f *compare.Figure, l *compare.Level) string {
+	v := float64(l.Value)
+	switch {
+	case !l.Value.OK():
+		return "–"
+	case f.Metric == compare.PassRate:
+		return text.Count(l.Passed) + "/" + text.Count(l.Measured)
+	case f.Metric == compare.Cost:
+		return text.Money(v)
+	case f.Metric == compare.Latency:
+		return text.Millis(int64(math.Round(v)))
+	case f.Metric == compare.Score:
+		return fmt.Sprintf("%.3f", v)
+	case v < 99.95:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return text.Count(int64(math.Round(v)))
+	}
+}
+
+// someOf lists the first names.
+func someOf(names []string, most int) string {
+	s := strings.Join(names[:min(most, len(names))], ", ")
+	if more := len(names) - most; more > 0 {
+		s += fmt.Sprintf(" and %s more", text.Count(more))
+	}
+	return s
+}
+
+// classesOf returns a case of each failure class, the most frequent class first.
+func classesOf(list []compare.CaseResult) []*compare.CaseResult {
+	var first []*compare.CaseResult
+	counts := map[string]int{}
+	for i := range list {
+		if counts[list[i].Class.ID] == 0 {
+			first = append(first, &list[i])
+		}
+		counts[list[i].Class.ID]++
+	}
+	slices.SortStableFunc(first, func(a, b *compare.CaseResult) int { return counts[b.Class.ID] - counts[a.Class.ID] })
+	return first
+}
+
+// sessionEnd renders an event of a session; "" is the end of the session.
+func sessionEnd(event string) string {
+	if event == "" {
+		return "the session had ended"
+	}
+	return event
 }

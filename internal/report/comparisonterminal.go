@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
@@ -132,15 +131,6 @@ func (w *comparisonText) differences() {
 	}
 }
 
-// someOf lists the first names.
-func someOf(names []string, most int) string {
-	s := strings.Join(names[:min(most, len(names))], ", ")
-	if more := len(names) - most; more > 0 {
-		s += fmt.Sprintf(" and %s more", text.Count(more))
-	}
-	return s
-}
-
 func (w *comparisonText) warnings() {
 	for _, text := range w.c.Warnings {
 		w.line(11, "  "+w.theme.yellow("warning")+"  "+w.clean(text))
@@ -239,27 +229,6 @@ func (w *comparisonText) metric(f *compare.Figure) []string {
 	return cells
 }
 
-// levelOf renders the value of a metric on one side.
-func levelOf(f *compare.Figure, l *compare.Level) string {
-	v := float64(l.Value)
-	switch {
-	case !l.Value.OK():
-		return "–"
-	case f.Metric == compare.PassRate:
-		return text.Count(l.Passed) + "/" + text.Count(l.Measured)
-	case f.Metric == compare.Cost:
-		return text.Money(v)
-	case f.Metric == compare.Latency:
-		return text.Millis(int64(math.Round(v)))
-	case f.Metric == compare.Score:
-		return fmt.Sprintf("%.3f", v)
-	case v < 99.95:
-		return fmt.Sprintf("%.1f", v)
-	default:
-		return text.Count(int64(math.Round(v)))
-	}
-}
-
 func (w *comparisonText) gates() {
 	if len(w.c.Gates) == 0 {
 		return
@@ -313,9 +282,6 @@ func (w *comparisonText) groups() {
 	w.line(4, fmt.Sprintf("  hints only: Benjamini-Hochberg over %d groups at 0.1", size))
 }
 
-// shownCases is the number of cases of one list that the terminal shows.
-const shownCases = 12
-
 // cases lists the cases that became worse or better, by failure class.
 func (w *comparisonText) cases(word string, list []compare.CaseResult) {
 	if len(list) == 0 {
@@ -351,20 +317,6 @@ func (w *comparisonText) cases(word string, list []compare.CaseResult) {
 	}
 }
 
-// classesOf returns a case of each failure class, the most frequent class first.
-func classesOf(list []compare.CaseResult) []*compare.CaseResult {
-	var first []*compare.CaseResult
-	counts := map[string]int{}
-	for i := range list {
-		if counts[list[i].Class.ID] == 0 {
-			first = append(first, &list[i])
-		}
-		counts[list[i].Class.ID]++
-	}
-	slices.SortStableFunc(first, func(a, b *compare.CaseResult) int { return counts[b.Class.ID] - counts[a.Class.ID] })
-	return first
-}
-
 func (w *comparisonText) oneCase(c *compare.CaseResult) {
 	name := pairWords(w.c, c)
 	w.line(8, "      "+w.theme.bold(w.clean(name))+"  "+strings.Join(caseFacts(c), ", "))
@@ -372,14 +324,6 @@ func (w *comparisonText) oneCase(c *compare.CaseResult) {
 		s := fmt.Sprintf("event %d: %s → %s", d.Event, sessionEnd(d.Baseline), sessionEnd(d.Candidate))
 		w.line(10, "        "+text.Line(s, 3*w.width))
 	}
-}
-
-// sessionEnd renders an event of a session; "" is the end of the session.
-func sessionEnd(event string) string {
-	if event == "" {
-		return "the session had ended"
-	}
-	return event
 }
 
 func (w *comparisonText) unpaired() {

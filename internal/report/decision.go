@@ -36,15 +36,6 @@ func standingWords(d *plumb.Decision, dot string) string {
 		strings.Join(parts, ", "))
 }
 
-// statements describes the answer to the question of a run, and the results of its gates.
-func statements(src *Source, run *plumb.Run, dot, dash string) []string {
-	lines := decisionLines(src, run)
-	for _, g := range gateLines(run, dot, dash) {
-		lines = append(lines, g.words)
-	}
-	return lines
-}
-
 // decisionLines describes the answer to the question of a run that has ended; none for a run
 // without a question.
 func decisionLines(src *Source, run *plumb.Run) []string {

@@ -51,19 +51,6 @@ func (c *failedCheck) Diff() []string {
 	return diffOf(c.Expected, c.Got, 4*excerptLines)
 }
 
-// diffKind returns the kind of a line of a diff: "at", "add", "del" or "".
-func diffKind(line string) string {
-	switch {
-	case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "@"):
-		return "at"
-	case strings.HasPrefix(line, "+"):
-		return "add"
-	case strings.HasPrefix(line, "-"):
-		return "del"
-	}
-	return ""
-}
-
 // excerptOf returns the excerpt of a judged session.
 func excerptOf(j *plumb.Judgement) excerpt {
 	var e excerpt

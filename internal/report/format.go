@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,4 +94,74 @@ func verdictWords(run *plumb.Run, r analyze.Rate, dash string) string {
 		parts = append(parts, text.Count(n)+" not run")
 	}
 	return strings.Join(parts, ", ")
+}
+
+// rateList is the pass rates of one kind: "prompt", "category", "difficulty" or "tag".
+type rateList struct {
+	kind  string
+	rates []analyze.Rate
+}
+
+// rateLists returns the kinds of rates with more than one entry.
+func rateLists(b *analyze.Breakdown) (lists []rateList) {
+	if len(b.Prompts) > 1 {
+		lists = append(lists, rateList{"prompt", b.Prompts})
+	}
+	if b.HasCategories() {
+		lists = append(lists, rateList{"category", b.Categories})
+	}
+	if b.HasDifficulties() {
+		lists = append(lists, rateList{"difficulty", b.Difficulties})
+	}
+	if b.HasTags() {
+		lists = append(lists, rateList{"tag", b.Tags})
+	}
+	return lists
+}
+
+// notePrefix names the runner of a note if there are several.
+func notePrefix(run *plumb.Run, i int) string {
+	if len(run.Info.Runners) == 1 {
+		return ""
+	}
+	return text.OneLine(run.Info.Runners[i].ID) + ": "
+}
+
+func cacheWords(spent analyze.Spending) string {
+	return text.Count(spent.Cached) + " of " + text.Plural(spent.Sessions, "answer") + " from the cache"
+}
+
+// costWords returns the cost of a run, and for how many executions it is unknown.
+func costWords(spent analyze.Spending, run *plumb.Run) string {
+	if !spent.Priced(run) {
+		return "unknown" + noPrice(run)
+	}
+	words := text.Money(spent.CostUSD)
+	if spent.JudgeCostUSD > 0 {
+		words += ", " + text.Money(spent.JudgeCostUSD) + " of it for judging"
+	}
+	if spent.Unpriced > 0 {
+		words += ", unknown for " + text.Plural(spent.Unpriced, "execution")
+	}
+	return words
+}
+
+// noPrice names the models that used tokens without a known price, after a space.
+func noPrice(run *plumb.Run) string {
+	var models []string
+	for i := range run.Info.Runners {
+		model := text.OneLine(run.Info.Runners[i].Agent.Model)
+		spent := analyze.Spent(run, i)
+		if spent.Unpriced == 0 || spent.InputTokens+spent.OutputTokens == 0 || slices.Contains(models, model) {
+			continue
+		}
+		models = append(models, model)
+	}
+	switch {
+	case len(models) == 0 || slices.Contains(models, ""):
+		return ""
+	case len(models) > 3:
+		return fmt.Sprintf(" (no price for %d models)", len(models))
+	}
+	return " (no price for " + strings.Join(models, ", ") + ")"
 }

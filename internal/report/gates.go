@@ -82,18 +82,3 @@ func gateValue(o *analyze.GateOutcome, dash string) string {
 		return fmt.Sprintf("%s (%s), %s", cells[1], cells[0], cells[2])
 	}
 }
-
-// gates writes the results of the gates.
-func (s *summary) gates() {
-	for _, l := range gateLines(s.run, s.t.dot, s.t.dash) {
-		paint := s.t.green
-		switch l.result {
-		case analyze.Violated:
-			paint = s.t.red
-		case analyze.Unproven:
-			paint = s.t.yellow
-		default:
-		}
-		s.wrapped(l.words, paint)
-	}
-}

@@ -176,3 +176,17 @@ func appendSummary(getenv func(string) string, markdown func() (string, error)) 
 	_, err = io.WriteString(f, text+"\n")
 	return errors.Join(err, f.Close())
 }
+
+// writeComparisonActions writes an annotation for each gate that does not hold, or without gates for
+// each conclusion that is worse or not decisive, and appends the Markdown report to the summary of
+// the step.
+func writeComparisonActions(out io.Writer, getenv func(string) string, c *compare.Comparison) error {
+	for _, l := range checkedLines(c) {
+		level := map[int]string{0: "notice", 1: "error", 3: "warning"}[l.code]
+		if _, err := fmt.Fprintf(out, "::%s title=%s::%s\n", level,
+			escapeProperty(text.OneLine(l.name+" > "+l.runner)), escapeData(text.OneLine(l.text))); err != nil {
+			return err
+		}
+	}
+	return appendSummary(getenv, func() (string, error) { return comparisonMarkdown(c), nil })
+}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/charmbracelet/x/ansi"
-
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/text"
@@ -162,82 +160,6 @@ func (g *grid) notGreen(run *plumb.Run) []gridItem {
 		}
 	}
 	return items
-}
-
-// The widths of the table on a terminal.
-const (
-	gridName  = 32  // the longest name of a row
-	gridHead  = 28  // the longest heading of a column
-	gridWidth = 120 // of a log without a terminal
-)
-
-// grid writes the table, in several parts if it is wider than the terminal.
-func (s *summary) grid(g *grid) {
-	items := g.notGreen(s.run)
-	if hasAgents(s.run) { // the table of what agents used has the cases
-		items = nil
-	}
-	more := len(items) - summaryRows
-	items = items[:min(len(items), summaryRows)]
-	rates := g.rates[:min(len(g.rates), summaryRows)]
-	room := s.width
-	if room == 0 {
-		room = gridWidth
-	}
-	name := 0
-	for _, r := range rates {
-		name = max(name, ansi.StringWidth(r.name))
-	}
-	for _, item := range items {
-		name = max(name, ansi.StringWidth(item.id))
-	}
-	name = min(name, gridName, max(8, room*2/5))
-	head := min(gridHead, max(8, room-name-2))
-	for from := 0; from < len(g.columns); {
-		var widths []int
-		left := room - name
-		to := from
-		for ; to < len(g.columns); to++ {
-			w := min(ansi.StringWidth(g.names[to]), head)
-			for _, r := range rates {
-				w = max(w, ansi.StringWidth(r.cells[to]))
-			}
-			if left -= w + 2; left < 0 && to > from {
-				break
-			}
-			widths = append(widths, w)
-		}
-		line := func(style func(string) string, first string, cell func(i int) string) {
-			cells := []string{style(text.Pad(s.t.fit(first, name), name))}
-			for i, w := range widths {
-				cells = append(cells, text.PadLeft(s.t.fit(cell(from+i), w), w))
-			}
-			s.line("%s", strings.Join(cells, "  "))
-		}
-		s.line("")
-		line(s.t.dim, "", func(i int) string { return s.t.bold(s.t.fit(g.names[i], head)) })
-		for _, r := range rates {
-			line(s.t.dim, r.name, func(i int) string { return r.cells[i] })
-		}
-		if len(items) > 0 {
-			s.line("")
-		}
-		for _, item := range items {
-			line(func(s string) string { return s }, item.id, func(i int) string {
-				if item.at[i] < 0 {
-					return ""
-				}
-				return strings.TrimSpace(s.mark(&s.run.Executions[item.at[i]]))
-			})
-		}
-		from = to
-	}
-	if more > 0 {
-		s.line("%s", s.t.dim("("+text.Plural(more, "more case")+" not green)"))
-	}
-	if green := len(g.items) - len(items) - max(0, more); green > 0 && len(items) > 0 {
-		s.line("%s", s.t.dim(text.Plural(green, "more case")+": pass everywhere"))
-	}
 }
 
 // headlines returns the result of each column in one line each, or of the whole run if it has one

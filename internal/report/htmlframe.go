@@ -102,3 +102,16 @@ func writePage(
 	fmt.Fprintf(w, "<script>%s</script>\n</body>\n</html>\n", script)
 	return w.Flush()
 }
+
+// diffKind returns the kind of a line of a diff: "at", "add", "del" or "".
+func diffKind(line string) string {
+	switch {
+	case strings.HasPrefix(line, "--- "), strings.HasPrefix(line, "+++ "), strings.HasPrefix(line, "@"):
+		return "at"
+	case strings.HasPrefix(line, "+"):
+		return "add"
+	case strings.HasPrefix(line, "-"):
+		return "del"
+	}
+	return ""
+}

@@ -146,14 +146,14 @@ func (f *htmlFront) cell(run *plumb.Run, i int, shown map[int]bool) htmlCell {
 	w := wordOf(x.Execution)
 	_, sure := SampleCells(run, i)
 	return htmlCell{
-		At: i, Word: w.name, Mark: w.mark, Label: w.label, More: x.words(), Time: x.time(), Sure: sure,
+		At: i, Word: w.name, Mark: w.mark, Label: w.label, More: wordsBeside(&x), Time: timeOf(x.Execution), Sure: sure,
 		Shown: f.Sessions && shown[i] && x.Sessions > 0, Flaky: strings.HasPrefix(sure, string(analyze.Flaky)),
 	}
 }
 
-// words returns what the matrix says of an execution beside its symbol: its repetitions, if there are
-// several, and whether it is flaky.
-func (c *cell) words() string {
+// wordsBeside returns what the matrix says of an execution beside its symbol: its repetitions, if
+// there are several, and whether it is flaky.
+func wordsBeside(c *cell) string {
 	var words []string
 	if c.State == plumb.ExecutionDone && c.Sessions > 0 && c.repeats() > 1 {
 		words = append(words, c.samplesWords())
@@ -164,12 +164,12 @@ func (c *cell) words() string {
 	return strings.Join(words, " ")
 }
 
-// time returns the duration of an execution, or "" without a session.
-func (c *cell) time() string {
-	if c.State != plumb.ExecutionDone || c.Sessions == 0 {
+// timeOf returns the duration of an execution, or "" without a session.
+func timeOf(e *plumb.Execution) string {
+	if e.State != plumb.ExecutionDone || e.Sessions == 0 {
 		return ""
 	}
-	return text.Millis(analyze.Elapsed(c.Execution))
+	return text.Millis(analyze.Elapsed(e))
 }
 
 // htmlAnswer is what the matrix shows of one execution: what was asked, and the answers.

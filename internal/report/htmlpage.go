@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -103,41 +102,6 @@ type htmlFold struct {
 func fold(text string) htmlFold {
 	text, _ = clip(text, excerptText)
 	return htmlFold{text, len(text) > 400 || strings.Count(text, "\n") > 7}
-}
-
-// word is how an execution ended, with the symbols and the label that accompany its color. ASCII is
-// the symbol without Unicode, and emoji the symbol in Markdown.
-type word struct{ name, mark, label, ascii, emoji string }
-
-// words lists how executions can end, most urgent first.
-func words() []word {
-	return []word{
-		{"fail", "✗", "fail", "X ", "❌"},
-		{"xpass", "◆", "unexpected pass", "X!", "❌"},
-		{"error", "!", "not measured", "! ", "⚠️"},
-		{"pass", "✓", "pass", "OK", "✅"},
-		{"xfail", "◇", "failed as expected", "x ", "✅"},
-		{"skipped", "·", "not run", "- ", "–"},
-	}
-}
-
-func wordNamed(name string) word {
-	all := words()
-	return all[slices.IndexFunc(all, func(w word) bool { return w.name == name })]
-}
-
-func wordOf(e *plumb.Execution) word {
-	switch {
-	case e.State != plumb.ExecutionDone, e.Outcome == plumb.OutcomeSkipped:
-		return wordNamed("skipped")
-	case e.Status == plumb.StatusExpectedFailed:
-		return wordNamed("xfail")
-	case e.Status == plumb.StatusUnexpectedPassed:
-		return wordNamed("xpass")
-	case e.Outcome == plumb.OutcomePass, e.Outcome == plumb.OutcomeFail:
-		return wordNamed(string(e.Outcome))
-	}
-	return wordNamed("error")
 }
 
 // frontOf returns what the page of a run shows before any script runs.
@@ -399,4 +363,13 @@ func failedOf(src *Source, run *plumb.Run, i int) (htmlFailed, error) {
 	}
 	x.Why.Counts = c.counts()
 	return x, nil
+}
+
+// statements describes the answer to the question of a run, and the results of its gates.
+func statements(src *Source, run *plumb.Run, dot, dash string) []string {
+	lines := decisionLines(src, run)
+	for _, g := range gateLines(run, dot, dash) {
+		lines = append(lines, g.words)
+	}
+	return lines
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -231,26 +232,6 @@ func caseProperties(c *cell, s *session) []junitProperty {
 	return nonEmpty(pairs...)
 }
 
-// whyText explains in full why an execution did not pass, and says what was asked.
-func whyText(e *plumb.Execution, s *session) string {
-	x := whyOf(e, s)
-	var lines []string
-	for _, l := range x.Lines() {
-		lines = append(lines, l.Text)
-	}
-	if s != nil && s.report != nil && s.report.Prompt != "" {
-		lines = append(lines, "asked     "+askedOf(s.report.Prompt))
-	}
-	return strings.Join(lines, "\n")
-}
-
-func classID(e *plumb.Execution) string {
-	if e.Class != nil {
-		return e.Class.ID
-	}
-	return e.Origin.Class().ID
-}
-
 // gatesText is the results of the gates as one text.
 func gatesText(run *plumb.Run) string {
 	var words []string
@@ -299,4 +280,94 @@ func xmlText(s string) string {
 		}
 		return -1
 	}, text.Clean(s))
+}
+
+// checked is one line of a report for machines: a gate, or without gates the conclusion for a
+// runner.
+type checked struct {
+	name, runner, text string
+	// code is the exit code that the line alone would give.
+	code int
+}
+
+// checkedLines returns the gates of a comparison, or without gates its conclusions.
+func checkedLines(c *compare.Comparison) []checked {
+	var lines []checked
+	for i := range c.Gates {
+		g := &c.Gates[i]
+		line := checked{name: g.Text, runner: g.Runner, text: string(g.Result) + ": " + gateWords(c, g)}
+		switch g.Result {
+		case compare.Violated:
+			line.code = 1
+		case compare.Unproven:
+			if !c.UnprovenPass {
+				line.code = 3
+			}
+		case compare.Holds:
+		}
+		lines = append(lines, line)
+	}
+	if len(c.Gates) > 0 {
+		return lines
+	}
+	for i := range c.Runners {
+		r := &c.Runners[i]
+		line := checked{name: "comparison", runner: r.Candidate}
+		line.text = string(r.Conclusion) + ": " + r.Reason + "; " + figureWords(&r.Figure, r.Conclusion)
+		switch r.Conclusion {
+		case compare.Worse:
+			line.code = 1
+		case compare.NotDecisive:
+			line.code = 3
+		case compare.Better, compare.Equivalent:
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// writeComparisonJUnit writes one test case for each gate, or without gates for each runner. What
+// fails is a failure, and what is not proven or not decisive is an error: it could not be measured.
+func writeComparisonJUnit(out io.Writer, c *compare.Comparison) error {
+	lines := checkedLines(c)
+	suite := junitSuite{Name: xmlText(text.OneLine(c.Baseline.Name + " and " + c.Candidate.Name)), Tests: len(lines)}
+	for _, l := range lines {
+		x := junitCase{Name: xmlText(text.OneLine(l.name)), ClassName: xmlText(text.OneLine(l.runner)), Time: seconds(0)}
+		message := &junitMessage{Message: xmlText(text.OneLine(l.text)), Type: "comparison", Text: xmlText(l.text)}
+		switch l.code {
+		case 1:
+			x.Failure = message
+			suite.Failures++
+		case 3:
+			x.Error = message
+			suite.Errors++
+		default:
+			x.SystemOut = &junitText{xmlText(l.text)}
+		}
+		suite.Cases = append(suite.Cases, x)
+	}
+	if _, err := io.WriteString(out, xml.Header); err != nil {
+		return err
+	}
+	e := xml.NewEncoder(out)
+	e.Indent("", "  ")
+	root := struct {
+		XMLName xml.Name `xml:"testsuites"`
+		Suite   junitSuite
+	}{Suite: suite}
+	if err := e.Encode(root); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, "\n")
+	return err
+}
+
+// junitSuite is the test suite of a comparison.
+type junitSuite struct {
+	XMLName  xml.Name `xml:"testsuite"`
+	Name     string   `xml:"name,attr"`
+	Tests    int      `xml:"tests,attr"`
+	Failures int      `xml:"failures,attr"`
+	Errors   int      `xml:"errors,attr"`
+	Cases    []junitCase
 }

@@ -226,7 +226,7 @@ func figureGroups(run *plumb.Run, details bool, dash string) (groups []figureGro
 	if details {
 		all := analyze.Rates(run)
 		for _, list := range rateLists(&all) {
-			for _, r := range list.rates[:min(len(list.rates), summaryRows)] {
+			for _, r := range list.rates[:min(len(list.rates), MaxRows)] {
 				add(list.kind, cmp.Or(r.Name, "none"), r)
 			}
 		}

@@ -17,11 +17,8 @@ import (
 // The limits of the final summary. It counts what it omits, and the suggested commands show the
 // rest.
 const (
-	summaryGroups = 12 // failure classes
-	summaryItems  = 8  // executions of one class
-	summaryRows   = 24 // categories, or difficulties, in a table
-	summaryNotes  = 20
-	summarySlow   = 3
+	summaryItems = 8 // executions of one class
+	summarySlow  = 3
 )
 
 // summary writes the end of a run, on a terminal or in a log.
@@ -115,98 +112,6 @@ func (s *summary) tone(r analyze.Rate) func(string) string {
 	}
 }
 
-// rateList is the pass rates of one kind: "prompt", "category", "difficulty" or "tag".
-type rateList struct {
-	kind  string
-	rates []analyze.Rate
-}
-
-// rateLists returns the kinds of rates with more than one entry.
-func rateLists(b *analyze.Breakdown) (lists []rateList) {
-	if len(b.Prompts) > 1 {
-		lists = append(lists, rateList{"prompt", b.Prompts})
-	}
-	if b.HasCategories() {
-		lists = append(lists, rateList{"category", b.Categories})
-	}
-	if b.HasDifficulties() {
-		lists = append(lists, rateList{"difficulty", b.Difficulties})
-	}
-	if b.HasTags() {
-		lists = append(lists, rateList{"tag", b.Tags})
-	}
-	return lists
-}
-
-// rates writes the table of pass rates: per runner in total, by prompt, category, difficulty and
-// tag. With brief, it only counts the groups in which everything passed.
-func (s *summary) rates(brief bool) {
-	table := [][]string{{"", "pass", "rate", "95 % interval", "coverage"}}
-	if s.tight() {
-		table[0][3] = "95 %"
-	}
-	styles := []func(string) string{s.t.dim}
-	add := func(style func(string) string, name string, cells ...string) {
-		table, styles = append(table, append([]string{name}, cells...)), append(styles, style)
-	}
-	plain := func(s string) string { return s }
-	repeats := func(indent string, r analyze.Rate, whole bool) {
-		for _, x := range repeatRows(s.run, r, whole, s.t.dash) {
-			add(s.t.dim, indent+x.name, x.cells...)
-		}
-	}
-	for i := range min(len(s.run.Info.Runners), summaryRows) {
-		name := "all"
-		if len(s.run.Info.Runners) > 1 {
-			name = text.OneLine(s.run.Info.Runners[i].ID)
-		}
-		b := analyze.RunnerRates(s.run, i)
-		add(s.t.bold, name, rateCells(b.Overall, s.t.dash)...)
-		repeats("  ", b.Overall, true)
-		for _, list := range rateLists(&b) {
-			shown := list.rates
-			if brief {
-				shown = slices.DeleteFunc(slices.Clone(shown), func(r analyze.Rate) bool { return r.Passed == r.Planned })
-				if len(list.rates) == 1 { // the line above says the same
-					continue
-				}
-			}
-			green := len(list.rates) - len(shown)
-			if len(shown) == 0 {
-				continue
-			}
-			add(s.t.dim, "  "+list.kind)
-			for i, r := range shown {
-				if i == summaryRows {
-					add(s.t.dim, fmt.Sprintf("    (%d more)", len(shown)-i))
-					break
-				}
-				add(plain, "    "+cmp.Or(text.OneLine(r.Name), "(none)"), rateCells(r, s.t.dash)...)
-				repeats("      ", r, false)
-			}
-			if green > 0 {
-				add(s.t.dim, fmt.Sprintf("    (%d more, all pass)", green))
-			}
-		}
-	}
-	widths, gap := s.narrow(table, 0)
-	s.table(table, styles, widths, gap)
-	s.repeatNotes()
-}
-
-// repeatNotes writes the notes about repetitions.
-func (s *summary) repeatNotes() {
-	for i, first := 0, true; i < min(len(s.run.Info.Runners), summaryRows); i++ {
-		for _, note := range repeatNotes(s.run, analyze.RunnerRates(s.run, i).Overall) {
-			if first {
-				s.line("")
-			}
-			first = false
-			s.wrapped(notePrefix(s.run, i)+note, unstyled)
-		}
-	}
-}
-
 // tight reports whether the terminal is too narrow for whole headings.
 func (s *summary) tight() bool {
 	const least = 60
@@ -221,33 +126,6 @@ func (s *summary) wrapped(text string, style func(string) string) {
 }
 
 func unstyled(s string) string { return s }
-
-// notePrefix names the runner of a note if there are several.
-func notePrefix(run *plumb.Run, i int) string {
-	if len(run.Info.Runners) == 1 {
-		return ""
-	}
-	return text.OneLine(run.Info.Runners[i].ID) + ": "
-}
-
-// figuresOfCases writes what the cases of each group used.
-func (s *summary) figuresOfCases() {
-	table, styles := [][]string{figureHead()}, []func(string) string{s.t.dim}
-	for _, g := range figureGroups(s.run, true, s.t.dash) {
-		name := g.name
-		if g.kind != "runner" {
-			name = g.kind + " " + name
-		}
-		table, styles = append(table, []string{name}), append(styles, s.t.bold)
-		for _, row := range g.rows {
-			row[0] = "  " + row[0]
-			table, styles = append(table, row), append(styles, s.t.dim)
-		}
-	}
-	if len(table) > 1 {
-		s.table(table, styles, s.widths(table), "   ")
-	}
-}
 
 // flaky lists the flaky cases.
 func (s *summary) flaky() {
@@ -266,24 +144,6 @@ func (s *summary) flaky() {
 	}
 	if more > 0 {
 		s.line("  %s", s.t.dim(fmt.Sprintf("(%s more)", text.Count(more))))
-	}
-}
-
-// table writes aligned rows. In each row but the heading, only the first cell has the row's style.
-func (s *summary) table(table [][]string, styles []func(string) string, widths []int, gap string) {
-	s.line("")
-	for i, cells := range table {
-		name, rest := cells[0], ""
-		if len(cells) > 1 {
-			name = text.Pad(name, widths[0])
-		}
-		for c := 1; c < len(cells); c++ {
-			rest += gap + text.PadLeft(cells[c], widths[c])
-		}
-		if i == 0 {
-			name, rest = name+rest, ""
-		}
-		s.line("%s%s", styles[i](name), rest)
 	}
 }
 
@@ -316,7 +176,7 @@ func (s *summary) figures() {
 		fact("cost", costWords(spent, s.run))
 	}
 	fact("time", strings.TrimSuffix(text.Millis(durationMs(s.run))+"; "+timesWords(s.run, s.t.dash), "; "))
-	for i := range min(len(s.run.Info.Runners), summaryRows) {
+	for i := range min(len(s.run.Info.Runners), MaxRows) {
 		if words := medianWords(s.run, analyze.RunnerRates(s.run, i).Overall, s.t.dash); words != "" {
 			fact("a case", notePrefix(s.run, i)+words)
 		}
@@ -340,65 +200,9 @@ func (s *summary) figures() {
 	}
 }
 
-func cacheWords(spent analyze.Spending) string {
-	return text.Count(spent.Cached) + " of " + text.Plural(spent.Sessions, "answer") + " from the cache"
-}
-
-// costWords returns the cost of a run, and for how many executions it is unknown.
-func costWords(spent analyze.Spending, run *plumb.Run) string {
-	if !spent.Priced(run) {
-		return "unknown" + noPrice(run)
-	}
-	words := text.Money(spent.CostUSD)
-	if spent.JudgeCostUSD > 0 {
-		words += ", " + text.Money(spent.JudgeCostUSD) + " of it for judging"
-	}
-	if spent.Unpriced > 0 {
-		words += ", unknown for " + text.Plural(spent.Unpriced, "execution")
-	}
-	return words
-}
-
-// noPrice names the models that used tokens without a known price, after a space.
-func noPrice(run *plumb.Run) string {
-	var models []string
-	for i := range run.Info.Runners {
-		model := text.OneLine(run.Info.Runners[i].Agent.Model)
-		spent := analyze.Spent(run, i)
-		if spent.Unpriced == 0 || spent.InputTokens+spent.OutputTokens == 0 || slices.Contains(models, model) {
-			continue
-		}
-		models = append(models, model)
-	}
-	switch {
-	case len(models) == 0 || slices.Contains(models, ""):
-		return ""
-	case len(models) > 3:
-		return fmt.Sprintf(" (no price for %d models)", len(models))
-	}
-	return " (no price for " + strings.Join(models, ", ") + ")"
-}
-
 func (s *summary) name(i int) string {
 	c := cellAt(s.run, i)
 	return c.name()
-}
-
-// section is one kind of executions that did not pass, by class.
-type section struct {
-	title  string
-	failed bool // and not unmeasured
-	groups []analyze.Group
-}
-
-// sectionsOf returns the sections that are not empty, most urgent first.
-func sectionsOf(f *analyze.Findings) []section {
-	return slices.DeleteFunc([]section{
-		{"failed", true, f.Failed},
-		{"passed although expected to fail", true, []analyze.Group{f.UnexpectedPassed}},
-		{"a check of the suite broke", true, f.Broken},
-		{"could not be measured", false, f.Errored},
-	}, func(s section) bool { return len(s.groups) == 0 || s.groups[0].Count == 0 })
 }
 
 // findings writes what failed and what could not be measured, by class, and returns the command that
@@ -418,7 +222,7 @@ func (s *summary) findings() (look string) {
 			title = "  "
 		}
 		for i, g := range section.groups {
-			if i == summaryGroups {
+			if i == MaxClasses {
 				s.line("  (%s more)", text.Plural(len(section.groups)-i, "class"))
 				break
 			}
@@ -492,30 +296,13 @@ func (s *summary) items(g *analyze.Group) {
 	}
 }
 
-// moreWords returns how many executions of a group are not listed, or "".
-func moreWords(g *analyze.Group) string {
-	more := g.Count - len(g.Executions)
-	notAsked := min(more, g.NotAsked)
-	switch {
-	case more == 0:
-		return ""
-	case notAsked == 0:
-		return text.Count(more) + " more"
-	case notAsked == more:
-		return text.Plural(more, "more case") + " not run, because the runner had failed"
-	default:
-		return fmt.Sprintf("%s more, and %s not run, because the runner had failed", text.Count(more-notAsked),
-			text.Plural(notAsked, "case"))
-	}
-}
-
 func (s *summary) notes() {
 	if len(s.run.Notes) == 0 || s.noted {
 		return
 	}
 	s.line("")
 	for i, n := range s.run.Notes {
-		if i == summaryNotes {
+		if i == MaxNotes {
 			s.line("(%s more)", text.Plural(len(s.run.Notes)-i, "note"))
 			break
 		}
@@ -573,17 +360,17 @@ func (s *summary) where(look string) {
 	}
 }
 
-// widths returns the widths of the columns of a table. It truncates long names in the first column.
-func (s *summary) widths(table [][]string) []int {
-	widths := make([]int, len(table[0]))
-	for _, cells := range table {
-		cells[0] = s.t.fit(cells[0], 40)
-		for i, c := range cells {
-			if i == 0 && len(cells) == 1 {
-				continue // a remark
-			}
-			widths[i] = max(widths[i], ansi.StringWidth(c))
+// gates writes the results of the gates.
+func (s *summary) gates() {
+	for _, l := range gateLines(s.run, s.t.dot, s.t.dash) {
+		paint := s.t.green
+		switch l.result {
+		case analyze.Violated:
+			paint = s.t.red
+		case analyze.Unproven:
+			paint = s.t.yellow
+		default:
 		}
+		s.wrapped(l.words, paint)
 	}
-	return widths
 }

@@ -199,21 +199,6 @@ func (s *step) keep(text string) string {
 	return text
 }
 
-// clip cleans a text. If it is longer than limit bytes, clip removes its middle, because the end of
-// an output is as informative as its start. It returns how many bytes it removed.
-func clip(s string, limit int) (short string, cut int) {
-	if len(s) <= limit {
-		return text.Clean(s), 0
-	}
-	head := text.Clip(s, limit*3/4)
-	tail := s[len(s)-limit/4:]
-	for len(tail) > 0 && tail[0]&0xC0 == 0x80 {
-		tail = tail[1:]
-	}
-	cut = len(s) - len(head) - len(tail)
-	return fmt.Sprintf("%s\n[%s bytes omitted]\n%s", text.Clean(head), text.Count(cut), text.Clean(tail)), cut
-}
-
 // argsText renders the arguments of a call, one per line if there are several.
 func argsText(args json.RawMessage) string {
 	if len(args) == 0 || string(args) == "null" || string(args) == "{}" {
@@ -228,4 +213,19 @@ func argsText(args json.RawMessage) string {
 		return strings.ToValidUTF8(string(args), "\uFFFD")
 	}
 	return indented.String()
+}
+
+// clip cleans a text. If it is longer than limit bytes, clip removes its middle, because the end of
+// an output is as informative as its start. It returns how many bytes it removed.
+func clip(s string, limit int) (short string, cut int) {
+	if len(s) <= limit {
+		return text.Clean(s), 0
+	}
+	head := text.Clip(s, limit*3/4)
+	tail := s[len(s)-limit/4:]
+	for len(tail) > 0 && tail[0]&0xC0 == 0x80 {
+		tail = tail[1:]
+	}
+	cut = len(s) - len(head) - len(tail)
+	return fmt.Sprintf("%s\n[%s bytes omitted]\n%s", text.Clean(head), text.Count(cut), text.Clean(tail)), cut
 }

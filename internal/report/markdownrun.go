@@ -1,0 +1,343 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/text"
+)
+
+// writeMarkdown writes a report that fits into a comment on a pull request.
+func writeMarkdown(out io.Writer, src *Source, run *plumb.Run) error {
+	text, err := markdown(src, run)
+	if err == nil {
+		_, err = io.WriteString(out, text)
+	}
+	if err != nil {
+		return fmt.Errorf("write markdown report: %w", err)
+	}
+	return nil
+}
+
+// markdown renders a run for pages that render Markdown as GitHub does.
+func markdown(src *Source, run *plumb.Run) (string, error) {
+	m := &page{limit: markdownSize}
+	rates := analyze.Rates(run)
+	mark := markup("✅")
+	switch runOutcome(run) {
+	case plumb.OutcomeFail:
+		mark = "❌"
+	case plumb.OutcomeError, plumb.OutcomeSkipped:
+		mark = "⚠️"
+	default:
+	}
+	g := gridOf(run, " · ", "–")
+	if g == nil {
+		m.add("## %s Plumb: %s\n\n", mark, verdictWords(run, rates.Overall, "–"))
+	} else {
+		m.add("## %s Plumb: %s\n\n", mark, g.title(run))
+		for i, h := range headlines(run, g, "–") {
+			if i == markdownItems {
+				m.add("- and %s more\n", text.Count(len(g.columns)-i))
+				break
+			}
+			m.add("- %s\n", code(h.words))
+		}
+		m.add("\n")
+	}
+	for i, line := range decisionLines(src, run) {
+		if i == 0 {
+			m.add("**%s**\n\n", strings.TrimSpace(line))
+			continue
+		}
+		m.add("%s\n\n", strings.TrimSpace(line))
+	}
+	for _, l := range gateLines(run, " · ", "–") {
+		gateMark := map[analyze.GateResult]markup{analyze.Holds: "✅", analyze.Violated: "❌", analyze.Unproven: "⚠️"}
+		m.add("%s %s\n\n", gateMark[l.result], code(l.words))
+	}
+	if words := stopWords(run); words != "" {
+		m.add("**%s**\n\n", words)
+	}
+	if src.recorded(run) {
+		m.add("> **%s**\n\n", recordingNotice(&run.Info))
+	}
+	info := &run.Info
+	m.add("Suite %s · %s", code(suiteTitle(info, " ")), casesWords(run))
+	if judge := judgeTitle(info); judge != "" {
+		m.add(" · judge %s", code(judge))
+	}
+	m.add(" · run %s\n\n", code(info.ID))
+	if rates.Overall.Planned > 0 {
+		m.rates(run)
+		m.grid(run, g)
+		m.figures(run)
+		m.conclusions(src, run)
+		m.flaky(run)
+	}
+	if err := m.findings(src, run); err != nil {
+		return "", err
+	}
+	m.agents(run)
+	m.notes(run)
+	return src.Redact.String(m.String()), nil
+}
+
+func (m *page) rates(run *plumb.Run) {
+	var rows, notes []markup
+	row := func(name markup, r analyze.Rate) {
+		rows = append(rows, cells(name, rateCells(r, "–")...))
+	}
+	repeats := func(r analyze.Rate, whole bool) {
+		for _, x := range repeatRows(run, r, whole, "–") {
+			rows = append(rows, cells("· "+set(x.name), x.cells...))
+		}
+	}
+	for i := range run.Info.Runners {
+		b := analyze.RunnerRates(run, i)
+		row("**"+cellText(runnerTitle(&run.Info.Runners[i]))+"**", b.Overall)
+		repeats(b.Overall, true)
+		for _, note := range repeatNotes(run, b.Overall) {
+			if len(run.Info.Runners) > 1 {
+				notes = append(notes, marked("%s: %s", code(run.Info.Runners[i].ID), note))
+				continue
+			}
+			notes = append(notes, set(note))
+		}
+		for _, list := range rateLists(&b) {
+			for _, r := range list.rates {
+				if r.Name == "" {
+					row("no "+set(list.kind), r)
+				} else {
+					row(set(list.kind)+" "+cellText(r.Name), r)
+				}
+				repeats(r, false)
+			}
+		}
+	}
+	s := "| | pass | rate | 95 % interval | coverage |\n| --- | ---: | ---: | ---: | ---: |\n" +
+		join(rows[:min(len(rows), markdownRows)], "")
+	if more := len(rows) - markdownRows; more > 0 {
+		s += marked("\n(%s more)\n", text.Plural(more, "row"))
+	}
+	if notes = notes[:min(len(notes), MaxRows)]; len(notes) > 0 {
+		s += "\n" + join(notes, "\n\n") + "\n"
+	}
+	m.part(s + "\n")
+}
+
+// grid writes a table of the cases that are not green everywhere.
+func (m *page) grid(run *plumb.Run, g *grid) {
+	if g == nil || len(g.columns) > markdownRows/2 {
+		return
+	}
+	items := g.notGreen(run)
+	if len(items) == 0 {
+		return
+	}
+	b := markup("| case |")
+	for _, name := range g.names {
+		b += " " + cellText(name) + " |"
+	}
+	b += markup("\n| --- |" + strings.Repeat(" :---: |", len(g.names)) + "\n")
+	for _, item := range items[:min(len(items), markdownRows)] {
+		b += "| " + cellText(item.id) + " |"
+		for _, x := range item.at {
+			mark := ""
+			if x >= 0 {
+				mark = wordOf(&run.Executions[x]).emoji
+			}
+			b += markup(" " + mark + " |")
+		}
+		b += "\n"
+	}
+	if more := len(items) - markdownRows; more > 0 {
+		b += marked("\n(%s more)\n", text.Plural(more, "case"))
+	}
+	if green := len(g.items) - len(items); green > 0 {
+		b += marked("\n%s: pass everywhere.\n", text.Plural(green, "more case"))
+	}
+	m.part(b + "\n")
+}
+
+// flaky lists the flaky cases.
+func (m *page) flaky(run *plumb.Run) {
+	lines, more := flakyLines(run, markdownItems)
+	if len(lines) == 0 {
+		return
+	}
+	m.add("### Flaky\n\n")
+	for _, l := range lines {
+		m.add("- %s %s\n", code(l.name), l.words)
+	}
+	if more > 0 {
+		m.add("- and %s more\n", text.Count(more))
+	}
+	m.add("\n")
+}
+
+func (m *page) figures(run *plumb.Run) {
+	spent := analyze.Spent(run, -1)
+	parts := []markup{marked("time %s", text.Millis(durationMs(run)))}
+	if words := timesWords(run, "–"); words != "" {
+		parts = append(parts, set(words))
+	}
+	if spent.InputTokens+spent.OutputTokens > 0 {
+		parts = append(parts, marked("tokens %s in, %s out", text.Count(spent.InputTokens), text.Count(spent.OutputTokens)))
+	}
+	if spent.Sessions > 0 {
+		parts = append(parts, marked("cost %s", costWords(spent, run)))
+	}
+	if spent.Cached > 0 {
+		parts = append(parts, set(cacheWords(spent)))
+	}
+	for i := range run.Info.Runners {
+		words := medianWords(run, analyze.RunnerRates(run, i).Overall, "–")
+		switch {
+		case words == "":
+		case len(run.Info.Runners) > 1:
+			parts = append(parts, marked("%s: a case %s", code(run.Info.Runners[i].ID), words))
+		default:
+			parts = append(parts, marked("a case %s", words))
+		}
+	}
+	m.part(join(parts, " · ") + "\n\n")
+	groups := figureGroups(run, false, "–")
+	if len(groups) == 0 {
+		return
+	}
+	text := "<details><summary>figures of a case</summary>\n\n" + cells("", figureHead()...) +
+		markup("| --- | --- |"+strings.Repeat(" ---: |", len(figureHead())-1)+"\n")
+	for _, g := range groups[:min(len(groups), markdownRows/4)] {
+		for _, row := range g.rows {
+			text += cells(cellText(g.name), row...)
+		}
+	}
+	m.part(text + "\n</details>\n\n")
+}
+
+// conclusions writes the statements about the run as a whole.
+func (m *page) conclusions(src *Source, run *plumb.Run) {
+	for _, c := range conclusionsOf(src, run) {
+		mark := markup("")
+		if c.warning {
+			mark = "⚠️ "
+		}
+		m.add("%s%s: %s\n\n", mark, c.label, code(c.text))
+	}
+}
+
+func (m *page) findings(src *Source, run *plumb.Run) error {
+	f := analyze.Find(run, markdownListed)
+	details := markdownItems
+	for _, section := range sectionsOf(&f) {
+		m.add("### %s\n\n", strings.ToUpper(section.title[:1])+section.title[1:])
+		for i, g := range section.groups {
+			if i == MaxClasses {
+				m.add("(%s more)\n\n", text.Plural(len(section.groups)-i, "class"))
+				break
+			}
+			if g.Class.ID != "" {
+				m.add("**%s** · %s\n\n", code(classLabel(&g.Class, "")), text.Count(g.Count))
+			}
+			for _, x := range g.Executions {
+				if m.full {
+					return nil
+				}
+				if err := m.item(src, run, x, &details); err != nil {
+					return err
+				}
+			}
+			if more := moreWords(&g); more != "" {
+				m.add("- and %s\n", more)
+			}
+			m.add("\n")
+		}
+	}
+	if n := f.ExpectedFailed.Count; n > 0 {
+		m.add("%s failed as expected.\n\n", text.Plural(n, "case"))
+	}
+	return nil
+}
+
+// item lists one execution. The first items include what was expected and what was received.
+func (m *page) item(src *Source, run *plumb.Run, x int, details *int) error {
+	c := cellAt(run, x)
+	line := "- " + code(c.name())
+	if reason := text.OneLine(c.Reason); reason != "" {
+		line += " " + code(reason)
+	}
+	m.part(line + "\n")
+	if *details == 0 || src.Sessions == nil {
+		return nil
+	}
+	*details--
+	_, decided, err := c.decided(src.Sessions)
+	if err != nil || decided == nil || c.Status == plumb.StatusUnexpectedPassed {
+		return err
+	}
+	whole := whyText(c.Execution, decided)
+	why := text.Clip(whole, markdownText)
+	if strings.TrimSpace(why) == "" || text.OneLine(why) == text.OneLine(c.Reason) {
+		return nil
+	}
+	if missing := len(whole) - len(why); missing > 0 {
+		why += fmt.Sprintf("\n(%s more bytes)", text.Count(missing))
+	}
+	language := ""
+	if strings.Contains(why, "\n+++ got\n") {
+		language = "diff"
+	}
+	ask := markup("")
+	if explain := c.askAbout(src, decided); explain != "" {
+		ask = "\n\n  Ask the agent why: " + code(explain) + "\n"
+	}
+	m.part("  <details><summary>details</summary>\n\n" + indentBlock(fence(why, language)) + ask + "\n  </details>\n")
+	return nil
+}
+
+// agents adds a table for each agent, with one row per case.
+func (m *page) agents(run *plumb.Run) {
+	if !hasAgents(run) {
+		return
+	}
+	n := len(run.Info.Runners)
+	for r := range run.Info.Runners {
+		b := marked("#### %s\n\n", code(runnerTitle(&run.Info.Runners[r]))) + cells("case", agentHead()...) +
+			markup("| --- |"+strings.Repeat(" ---: |", len(agentHead()))+"\n")
+		for c := range min(len(run.Cases), markdownRows) {
+			x := cellAt(run, c*n+r)
+			name := markup(wordOf(x.Execution).emoji) + " " + cellText(x.info.ID)
+			if counts := x.counts(); len(counts) > 0 {
+				name += marked(" (%s)", setCell(strings.Join(counts, ", ")))
+			}
+			b += cells(name, agentCells(x.Execution, "–")...)
+		}
+		b += cells("**mean of a session**", agentMeans(run, r).cells("–")...)
+		if more := len(run.Cases) - markdownRows; more > 0 {
+			b += marked("\n(%s more)\n", text.Plural(more, "case"))
+		}
+		m.part(b + "\n")
+	}
+}
+
+func (m *page) notes(run *plumb.Run) {
+	if len(run.Notes) == 0 {
+		return
+	}
+	m.add("### Notes\n\n")
+	for i, n := range run.Notes {
+		if i == MaxNotes {
+			m.add("- and %s more\n", text.Count(len(run.Notes)-i))
+			break
+		}
+		line := marked("- %s: %s", n.Level, code(n.Text))
+		if n.Hint != "" {
+			line += " " + code(n.Hint)
+		}
+		m.part(line + "\n")
+	}
+}

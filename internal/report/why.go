@@ -1,0 +1,27 @@
+package report
+
+import (
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// whyText explains in full why an execution did not pass, and says what was asked.
+func whyText(e *plumb.Execution, s *session) string {
+	x := whyOf(e, s)
+	var lines []string
+	for _, l := range x.Lines() {
+		lines = append(lines, l.Text)
+	}
+	if s != nil && s.report != nil && s.report.Prompt != "" {
+		lines = append(lines, "asked     "+askedOf(s.report.Prompt))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func classID(e *plumb.Execution) string {
+	if e.Class != nil {
+		return e.Class.ID
+	}
+	return e.Origin.Class().ID
+}
