@@ -271,7 +271,7 @@ func (c *showCmd) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if c.json {
-		return report.WriteResults(c.rawStdout, state, report.Without(c.secrets(), job.Sessions(path)))
+		return report.WriteResults(c.rawStdout, state, job.Sessions(path).Without(c.secrets()))
 	}
 	return c.showRun(p, state, path)
 }

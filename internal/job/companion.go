@@ -108,7 +108,7 @@ func (j *Job) accompany(d *compare.Deciding) {
 	o.Dir, o.Sampler, o.Verify = c.dir, d.Baseline(indexes), nil
 	o.Index = &runlog.Index{}
 	c.closers = append(c.closers, o.Index.Close)
-	results := report.NewResults(report.Source{Sessions: o.Index.Sessions}, "")
+	results := report.NewResults(&report.Source{Sessions: o.Index.Sessions}, "", report.Full)
 	o.Emit = func(ev plumb.Event, state *plumb.Run) error {
 		if ev.Type == plumb.EventRunFinished {
 			return c.writeResults(c.dir, results, state, o.Index)

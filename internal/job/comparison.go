@@ -65,7 +65,7 @@ func (p *Project) sessionsOf(s *compare.Side) report.Sessions {
 	if s.Kind != compare.SourceRun {
 		return nil
 	}
-	return report.Without(p.RedactorOf(s.Path), Sessions(s.Path))
+	return Sessions(s.Path).Without(p.RedactorOf(s.Path))
 }
 
 // ReportComparison writes the reports of a comparison, which [ComparisonReports.Check] returned. The

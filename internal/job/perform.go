@@ -70,9 +70,9 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	if err != nil {
 		return nil, err
 	}
-	results := report.NewResults(report.Source{
+	results := report.NewResults(&report.Source{
 		Sessions: index.Sessions, Calibrations: display.Calibrations, Lifts: display.Lifts,
-	}, display.Temp)
+	}, display.Temp, report.Full)
 	defer func() { err = errors.Join(err, results.Close()) }()
 	var missed map[[2]string]bool // by the baselines
 	if resumed && j.baselines != nil {

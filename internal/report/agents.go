@@ -8,14 +8,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
-// agentTable shows what agents used: one row per runner, with means over its sessions.
-type agentTable struct {
-	Head []string
-	Rows [][]string
-}
-
-// hasAgents reports whether any runner is an agent. Without one the agent columns are empty.
-func hasAgents(run *plumb.Run) bool {
+// HasAgents reports whether any runner is an agent. Without one the agent columns are empty.
+func HasAgents(run *plumb.Run) bool {
 	for i := range run.Info.Runners {
 		if run.Info.Runners[i].Kind == plumb.RunnerAgent {
 			return true
@@ -24,23 +18,10 @@ func hasAgents(run *plumb.Run) bool {
 	return false
 }
 
-// agentHead lists the agent columns: time, all input and output tokens, the reasoning and cached
+// AgentHead lists the agent columns: time, all input and output tokens, the reasoning and cached
 // tokens among them, the tokens that no cache served, steps, and cost.
-func agentHead() []string {
+func AgentHead() []string {
 	return []string{"time", "in", "out", "reason", "cache", "billable", "steps", "cost"}
-}
-
-// agentsOf returns the table of a run, or nil when no runner is an agent. Figures are means over
-// sessions.
-func agentsOf(run *plumb.Run, dash string) *agentTable {
-	if !hasAgents(run) {
-		return nil
-	}
-	t := &agentTable{Head: append([]string{""}, agentHead()...)}
-	for r := range run.Info.Runners {
-		t.Rows = append(t.Rows, append([]string{runnerTitle(&run.Info.Runners[r])}, agentMeans(run, r).cells(dash)...))
-	}
-	return t
 }
 
 // reported is the sum of a figure over the sessions that report it.
@@ -63,8 +44,13 @@ type agentFigures struct {
 	priced                                    int64 // sessions with a cost
 }
 
-// agentMeans adds up the executions of the runner at index r.
-func agentMeans(run *plumb.Run, r int) *agentFigures {
+// AgentMeans are the agent columns of the runner at index r: means over its sessions.
+func AgentMeans(run *plumb.Run, r int, dash string) []string {
+	return agentFiguresOf(run, r).cells(dash)
+}
+
+// agentFiguresOf adds up the executions of the runner at index r.
+func agentFiguresOf(run *plumb.Run, r int) *agentFigures {
 	var sum agentFigures
 	for c := range run.Cases {
 		sum.add(&run.Executions[c*len(run.Info.Runners)+r])
@@ -127,7 +113,7 @@ func agentSummary(run *plumb.Run, r int, s analyze.RunnerSummary) runnerSummary 
 	if run.Info.Runners[r].Kind != plumb.RunnerAgent {
 		return out
 	}
-	sum := agentMeans(run, r)
+	sum := agentFiguresOf(run, r)
 	if n := sum.steps.sessions; n > 0 {
 		out.AverageSteps = new(float64(sum.steps.sum) / float64(n))
 	}
@@ -137,8 +123,8 @@ func agentSummary(run *plumb.Run, r int, s analyze.RunnerSummary) runnerSummary 
 	return out
 }
 
-// agentCells are the agent columns of one execution.
-func agentCells(e *plumb.Execution, dash string) []string {
+// AgentCells are the agent columns of one execution.
+func AgentCells(e *plumb.Execution, dash string) []string {
 	var f agentFigures
 	f.add(e)
 	return f.cells(dash)

@@ -27,7 +27,7 @@ func (c *Compared) FindDifferences() error {
 		return nil
 	}
 	for _, list := range [][]compare.CaseResult{c.Cases.Regressed, c.Cases.Fixed} {
-		for i := range list[:min(shownCases, len(list))] {
+		for i := range list[:min(ShownCases, len(list))] {
 			if err := compare.FindDifference(&list[i], compare.Sessions(c.Baseline), compare.Sessions(c.Candidate)); err != nil {
 				return err
 			}
@@ -36,11 +36,11 @@ func (c *Compared) FindDifferences() error {
 	return nil
 }
 
-// shownCases is the number of cases of one list that the terminal shows.
-const shownCases = 12
+// ShownCases is the number of cases of one list that the terminal shows.
+const ShownCases = 12
 
-// writeComparisonJSON writes the document of a comparison.
-func writeComparisonJSON(out io.Writer, c *compare.Comparison) error {
+// WriteComparisonJSON writes the document of a comparison.
+func WriteComparisonJSON(out io.Writer, c *compare.Comparison) error {
 	var doc bytes.Buffer
 	enc := json.NewEncoder(&doc)
 	enc.SetIndent("", "  ")

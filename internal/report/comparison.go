@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -53,8 +52,8 @@ func repetitions(f *compare.Figure) int {
 	return min(f.Baseline.Measured, f.Candidate.Measured)
 }
 
-// effectWords renders an effect without its interval: "-10.0 pp", "x1.22", "-0.021".
-func effectWords(e *compare.Effect, repetitions int) string {
+// EffectWords renders an effect without its interval: "-10.0 pp", "x1.22", "-0.021".
+func EffectWords(e *compare.Effect, repetitions int) string {
 	if !e.Value.OK() {
 		return "–"
 	}
@@ -104,22 +103,22 @@ func levelWords(confidence float64) string {
 	return strconv.FormatFloat(math.Round(confidence*1000)/10, 'f', -1, 64) + " %"
 }
 
-// intervalWords renders an effect with its interval for a table: "-10.0 pp [-16.9, -2.8]",
+// IntervalWords renders an effect with its interval for a table: "-10.0 pp [-16.9, -2.8]",
 // "x1.22 [1.11–1.34]".
-func intervalWords(e *compare.Effect, repetitions int) string {
+func IntervalWords(e *compare.Effect, repetitions int) string {
 	if !e.OK() {
-		return effectWords(e, repetitions)
+		return EffectWords(e, repetitions)
 	}
 	low, high := boundWords(e, repetitions)
 	between := ", "
 	if e.Unit == compare.UnitRatio {
 		between = "–"
 	}
-	return fmt.Sprintf("%s [%s%s%s]", effectWords(e, repetitions), low, between, high)
+	return fmt.Sprintf("%s [%s%s%s]", EffectWords(e, repetitions), low, between, high)
 }
 
-// pNumber renders a p-value for a table: what it is compared with, and the number.
-func pNumber(p compare.Number) (relation, text string) {
+// PNumber renders a p-value for a table: what it is compared with, and the number.
+func PNumber(p compare.Number) (relation, text string) {
 	if !p.OK() {
 		return "", "–"
 	}
@@ -135,31 +134,16 @@ func pWords(p compare.Number) string {
 	return analyze.PWords(float64(p))
 }
 
-// populationWords says what the comparison tells about other cases.
-func populationWords(f *compare.Figure) string {
+// PopulationWords says what the comparison tells about other cases.
+func PopulationWords(f *compare.Figure) string {
 	if !f.Population.OK() {
 		return "over other cases like these: no interval, because " + f.PopulationWhy
 	}
 	return "over other cases like these: " + betweenWords(&f.Population, repetitions(f)) + " pp"
 }
 
-// chanceWords renders a p-value as a frequency: "chance alone does this in 1 of 130 such
-// comparisons".
-func chanceWords(p compare.Number) string {
-	v := float64(p)
-	switch {
-	case !p.OK() || v > 0.2:
-		return ""
-	case v < 0.0001:
-		return "chance alone does this in fewer than 1 of 10,000 such comparisons"
-	}
-	n := 1 / v
-	scale := math.Pow(10, math.Floor(math.Log10(n))-1)
-	return fmt.Sprintf("chance alone does this in 1 of %s such comparisons", text.Count(int(math.Round(n/scale)*scale)))
-}
-
-// changedWords counts the cases that changed: "15 cases lost, 3 won, of 120".
-func changedWords(lost, won, of int, conclusion compare.Conclusion) string {
+// ChangedWords counts the cases that changed: "15 cases lost, 3 won, of 120".
+func ChangedWords(lost, won, of int, conclusion compare.Conclusion) string {
 	switch conclusion {
 	case compare.Better:
 		return fmt.Sprintf("%s won, %s lost, of %s", text.Count(won), text.Count(lost), text.Count(of))
@@ -183,29 +167,29 @@ func marginWords(m compare.Metric, margin float64) string {
 	}
 }
 
-// figureWords describes the figure of the pass rate of one pair of runners without its conclusion.
-func figureWords(f *compare.Figure, conclusion compare.Conclusion) string {
+// FigureWords describes the figure of the pass rate of one pair of runners without its conclusion.
+func FigureWords(f *compare.Figure, conclusion compare.Conclusion) string {
 	if f.Pairs == 0 {
 		return "no pair was measured on both sides"
 	}
 	n := repetitions(f)
-	changed := changedWords(f.Lost, f.Won, f.Pairs, conclusion)
+	changed := ChangedWords(f.Lost, f.Won, f.Pairs, conclusion)
 	if conclusion == compare.Equivalent {
 		negligible := ""
 		if f.Effect.Low > 0 || f.Effect.High < 0 {
 			negligible = ", a real but negligible difference"
 		}
 		return fmt.Sprintf("within %s%s (%s, %s; %s)", marginWords(f.Metric, f.Margin), negligible,
-			effectWords(&f.Effect, n), betweenWords(&f.Equivalence, n), changed)
+			EffectWords(&f.Effect, n), betweenWords(&f.Equivalence, n), changed)
 	}
 	if f.Test.Of == compare.TestNone { // too little was measured for a test
-		return fmt.Sprintf("%s pass rate, %s (%s)", effectWords(&f.Effect, n), betweenWords(&f.Effect, n), changed)
+		return fmt.Sprintf("%s pass rate, %s (%s)", EffectWords(&f.Effect, n), betweenWords(&f.Effect, n), changed)
 	}
 	effect, p := testEffect(f), pWords(f.Test.P)
 	if f.Family.Size > 1 {
 		p += fmt.Sprintf(", %s over %d runners", f.Family.Method, f.Family.Size)
 	}
-	return fmt.Sprintf("%s pass rate, %s (%s; %s)", effectWords(&effect, n), betweenWords(&effect, n), changed, p)
+	return fmt.Sprintf("%s pass rate, %s (%s; %s)", EffectWords(&effect, n), betweenWords(&effect, n), changed, p)
 }
 
 // nameWords names a case, with its runner if there are several.
@@ -235,8 +219,8 @@ func countsWords(c *compare.CaseResult) string {
 	return fmt.Sprintf("%d/%d → %d/%d", c.Baseline.Passed, c.Baseline.Measured, c.Candidate.Passed, c.Candidate.Measured)
 }
 
-// conclusionWord returns the first word of a comparison, and the rest of its first line.
-func conclusionWord(c *compare.Comparison) (word, rest string) {
+// ConclusionWord returns the first word of a comparison, and the rest of its first line.
+func ConclusionWord(c *compare.Comparison) (word, rest string) {
 	word = string(c.Conclusion)
 	switch {
 	case c.Deciding < 0:
@@ -245,11 +229,11 @@ func conclusionWord(c *compare.Comparison) (word, rest string) {
 		rest = brokeLine(c)
 	default:
 		r := &c.Runners[c.Deciding]
-		rest = figureWords(&r.Figure, c.Conclusion)
+		rest = FigureWords(&r.Figure, c.Conclusion)
 		if c.Conclusion == compare.NotDecisive && undecidedByRule(c, r) {
 			rest = r.Reason
 			if r.Figure.Pairs > 0 {
-				rest += "; " + figureWords(&r.Figure, c.Conclusion)
+				rest += "; " + FigureWords(&r.Figure, c.Conclusion)
 			}
 		}
 		if len(c.Runners) > 1 {
@@ -308,17 +292,6 @@ func kindWords(c *compare.Comparison) string {
 	return strings.Join(kinds, ", ")
 }
 
-// variedWords describes the declared differences, each once: runners often differ in the same way.
-func variedWords(c *compare.Comparison) []string {
-	var out []string
-	for i := range c.Varied {
-		if text := differenceWords(&c.Varied[i]); !slices.Contains(out, text) {
-			out = append(out, text)
-		}
-	}
-	return out
-}
-
 // sensitivityWords says whether the conclusion depends on what could not be measured; "" if all was
 // measured.
 func sensitivityWords(s *compare.Sensitivity, conclusion compare.Conclusion) string {
@@ -346,8 +319,8 @@ func repeatWords(f *compare.Figure) string {
 	}
 }
 
-// methodWords describes how one pair of runners was compared, in one sentence.
-func methodWords(r *compare.RunnerResult) string {
+// MethodWords describes how one pair of runners was compared, in one sentence.
+func MethodWords(r *compare.RunnerResult) string {
 	f := &r.Figure
 	parts := []string{}
 	if f.Pairs > 0 {
@@ -393,25 +366,25 @@ func planWords(p *compare.Plan) string {
 	return s
 }
 
-// advice is a sentence, with the command that follows from it.
-type advice struct{ Text, Command string }
+// Advice is a sentence, with the command that follows from it.
+type Advice struct{ Text, Command string }
 
-// settleWords says what would settle a comparison that is not decisive.
-func settleWords(c *compare.Comparison) []advice {
+// SettleWords says what would settle a comparison that is not decisive.
+func SettleWords(c *compare.Comparison) []Advice {
 	if c.Settle == nil || c.Conclusion != compare.NotDecisive {
 		return suspectWords(c)
 	}
-	var out []advice
+	var out []Advice
 	if c.Deciding >= 0 {
 		f := &c.Runners[c.Deciding].Figure
 		n := repetitions(f)
 		if c.MDE.OK() {
-			out = append(out, advice{Text: "this comparison could have seen " + mdeWords(c.MDE, n)})
+			out = append(out, Advice{Text: "this comparison could have seen " + mdeWords(c.MDE, n)})
 		}
 		if c.Settle.Why != "" {
-			out = append(out, advice{Text: "what would help: " + c.Settle.Why})
+			out = append(out, Advice{Text: "what would help: " + c.Settle.Why})
 		}
-		real := effectWords(&f.Effect, n)
+		real := EffectWords(&f.Effect, n)
 		if p := c.Settle.IfReal; p != nil && strings.ContainsAny(real, "123456789") { // not an effect of 0
 			out = append(out, planAdvice(p, "if "+real+" is real", "to see an effect of "+strings.TrimLeft(real, "+-")))
 		}
@@ -424,13 +397,13 @@ func settleWords(c *compare.Comparison) []advice {
 }
 
 // planAdvice describes a plan under a condition.
-func planAdvice(p *compare.Plan, condition, purpose string) advice {
+func planAdvice(p *compare.Plan, condition, purpose string) Advice {
 	if p.Repeats == 0 {
 		s := condition + ", more than 100 repeats: this suite is too small " + purpose
 		if p.Cases > 0 {
 			s += fmt.Sprintf("; it takes about %s cases", text.Count(p.Cases))
 		}
-		return advice{Text: s}
+		return Advice{Text: s}
 	}
 	most := ""
 	if p.AtMost {
@@ -442,11 +415,11 @@ func planAdvice(p *compare.Plan, condition, purpose string) advice {
 	} else {
 		text += " on both sides"
 	}
-	return advice{text, p.Command}
+	return Advice{text, p.Command}
 }
 
 // suspectWords names the cases that look broken, and says what would tell.
-func suspectWords(c *compare.Comparison) []advice {
+func suspectWords(c *compare.Comparison) []Advice {
 	suspects := c.Cases.Suspect
 	if len(suspects) == 0 {
 		return nil
@@ -467,17 +440,17 @@ func suspectWords(c *compare.Comparison) []advice {
 	if len(suspects) > 1 {
 		verb = " look broken ("
 	}
-	a := advice{Text: text.Plural(len(suspects), "case") + verb + strings.Join(names, "; ") + ")"}
+	a := Advice{Text: text.Plural(len(suspects), "case") + verb + strings.Join(names, "; ") + ")"}
 	if c.Settle != nil && c.Settle.Confirm != nil {
 		p := c.Settle.Confirm
 		a.Text += fmt.Sprintf("; %s would tell", strings.Replace(planWords(p), "more ", "", 1))
 		a.Command = p.Command
 	}
-	return []advice{a}
+	return []Advice{a}
 }
 
-// gateEffect returns the figure of a gate as an effect, and the repetitions that it rests on.
-func gateEffect(c *compare.Comparison, g *compare.GateOutcome) (e compare.Effect, n int) {
+// GateEffect returns the figure of a gate as an effect, and the repetitions that it rests on.
+func GateEffect(c *compare.Comparison, g *compare.GateOutcome) (e compare.Effect, n int) {
 	n = 100
 	for i := range c.Runners {
 		if c.Runners[i].Candidate == g.Runner {
@@ -487,18 +460,18 @@ func gateEffect(c *compare.Comparison, g *compare.GateOutcome) (e compare.Effect
 	return compare.Effect{Value: g.Value, Low: g.Low, High: g.High, Confidence: g.Confidence, Unit: g.Unit}, n
 }
 
-// gateWords describes the figure of a gate: "-10.0 pp, 95 % between -16.9 and -2.8".
-func gateWords(c *compare.Comparison, g *compare.GateOutcome) string {
+// GateWords describes the figure of a gate: "-10.0 pp, 95 % between -16.9 and -2.8".
+func GateWords(c *compare.Comparison, g *compare.GateOutcome) string {
 	if g.Why != "" {
 		return text.OneLine(g.Why)
 	}
 	if g.Metric == compare.Broken {
 		return text.Plural(int(g.Value), "broken case")
 	}
-	e, n := gateEffect(c, g)
+	e, n := GateEffect(c, g)
 	switch {
 	case g.Relative:
-		return effectWords(&e, n) + ", " + betweenWords(&e, n)
+		return EffectWords(&e, n) + ", " + betweenWords(&e, n)
 	case g.Unit == compare.UnitScore:
 		lo, hi := outward(float64(g.Low), float64(g.High), 2)
 		return fmt.Sprintf("%.2f, %s between %.2f and %.2f", float64(g.Value), levelWords(g.Confidence), lo, hi)
@@ -508,9 +481,9 @@ func gateWords(c *compare.Comparison, g *compare.GateOutcome) string {
 	}
 }
 
-// errorWords compares the repetitions that could not be measured; "" if there are as many on both
+// ErrorWords compares the repetitions that could not be measured; "" if there are as many on both
 // sides.
-func errorWords(e *compare.ErrorCounts) string {
+func ErrorWords(e *compare.ErrorCounts) string {
 	if e.Baseline == e.Candidate && e.BaseOf == e.CandOf || e.Baseline+e.Candidate == 0 {
 		return ""
 	}

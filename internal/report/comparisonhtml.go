@@ -32,7 +32,7 @@ type comparisonFront struct {
 	htmlFrame
 	Word, Mark string `redact:"-"`
 	Conclusion string
-	Advice     []advice
+	Advice     []Advice
 	Varied     []string
 	Unknown    string
 	Warnings   []string
@@ -54,31 +54,31 @@ type comparisonRunner struct {
 }
 
 // conclusionPageWord maps a conclusion to a word of the page, for its color and mark.
-func conclusionPageWord(c *compare.Comparison) word {
+func conclusionPageWord(c *compare.Comparison) Word {
 	switch c.ExitCode {
 	case 0:
-		return wordNamed("pass")
+		return WordNamed("pass")
 	case 1:
-		return wordNamed("fail")
+		return WordNamed("fail")
 	default:
-		return wordNamed("error")
+		return WordNamed("error")
 	}
 }
 
 // comparisonFrontOf returns the first part of the page.
 func comparisonFrontOf(c *compare.Comparison) *comparisonFront {
 	w := conclusionPageWord(c)
-	conclusion, rest := conclusionWord(c)
+	conclusion, rest := ConclusionWord(c)
 	f := &comparisonFront{
-		Word: w.name, Mark: w.mark, Conclusion: conclusion + ": " + rest, Advice: settleWords(c), Head: metricHead(),
+		Word: w.Name, Mark: w.Mark, Conclusion: conclusion + ": " + rest, Advice: SettleWords(c), Head: metricHead(),
 		Warnings: c.Warnings,
 	}
 	f.About = text.OneLine(c.Baseline.Name) + " → " + text.OneLine(c.Candidate.Name)
 	f.Title = f.Mark + " " + string(c.Conclusion) + " · " + f.About
 	for i := range c.Varied[:min(len(c.Varied), htmlList)] {
-		f.Varied = append(f.Varied, differenceWords(&c.Varied[i]))
+		f.Varied = append(f.Varied, DifferenceWords(&c.Varied[i]))
 	}
-	f.Unknown = someOf(unknownNames(c), htmlList)
+	f.Unknown = SomeOf(UnknownNames(c), htmlList)
 	for i := range c.Runners {
 		r := &c.Runners[i]
 		table := comparisonRunner{Name: r.Candidate, Conclusion: string(r.Conclusion)}
@@ -87,32 +87,32 @@ func comparisonFrontOf(c *compare.Comparison) *comparisonFront {
 		}
 		for k := range c.Metrics {
 			if m := &c.Metrics[k]; m.Runner == r.Candidate {
-				table.Rows = append(table.Rows, metricCells(m))
+				table.Rows = append(table.Rows, MetricCells(m))
 			}
 		}
 		f.Runners = append(f.Runners, table)
-		if words := errorWords(&r.Errors); words != "" {
+		if words := ErrorWords(&r.Errors); words != "" {
 			f.Warnings = append(slices.Clip(f.Warnings), "errors on "+r.Candidate+": "+words)
 		}
-		f.Method = append(f.Method, r.Candidate+": "+methodWords(r)+"; "+populationWords(&r.Figure))
+		f.Method = append(f.Method, r.Candidate+": "+MethodWords(r)+"; "+PopulationWords(&r.Figure))
 	}
-	f.Method = append(f.Method, testNotes(c)...)
+	f.Method = append(f.Method, TestNotes(c)...)
 	for i := range c.Gates {
 		g := &c.Gates[i]
-		f.Gates = append(f.Gates, []string{g.Text, g.Runner, string(g.Result), gateWords(c, g)})
+		f.Gates = append(f.Gates, []string{g.Text, g.Runner, string(g.Result), GateWords(c, g)})
 	}
-	if unprovenPasses(c) {
+	if UnprovenPasses(c) {
 		f.GateNote = "Unproven gates do not fail, because of --unproven pass."
 	}
 	for i := range c.Groups {
 		if g := &c.Groups[i]; g.Hint {
-			relation, q := pNumber(g.AdjustedP)
+			relation, q := PNumber(g.AdjustedP)
 			f.Hints = append(f.Hints, fmt.Sprintf("%s %s on %s: %s, %s, q %s %s", g.By, g.Name, g.Runner,
-				effectWords(&g.Effect, 0), changedWords(g.Lost, g.Won, g.Pairs, ""), relation, q))
+				EffectWords(&g.Effect, 0), ChangedWords(g.Lost, g.Won, g.Pairs, ""), relation, q))
 		}
 	}
-	for _, l := range unpairedLists(c) {
-		f.Unpaired = append(f.Unpaired, [2]string{l.label, someOf(l.names, htmlList)})
+	for _, l := range UnpairedLists(c) {
+		f.Unpaired = append(f.Unpaired, [2]string{l.Label, SomeOf(l.Names, htmlList)})
 	}
 	for _, side := range []struct {
 		name string
@@ -169,7 +169,7 @@ type executionKey struct{ caseID, runner string }
 
 // comparisonPage writes the page.
 func comparisonPage(out io.Writer, src *Source, c *Compared) error {
-	front, rows := comparisonFrontOf(without(src.Redact, c.Comparison)), htmlPairs(c)
+	front, rows := comparisonFrontOf(Without(src.Redact, c.Comparison)), htmlPairs(c)
 	front.Pairs = text.Plural(len(rows), "pair") // each runner has its own
 	return writePage(out, src.Redact, "comparison.html", front, htmlSize, func(b *htmlBlocks) (any, error) {
 		index := &comparisonIndex{Pairs: rows}
@@ -194,7 +194,7 @@ func htmlPairs(c *Compared) []htmlPair {
 	m := c.Matching
 	m.EachPair(func(r *compare.RunnerPair, p *compare.Pair, result compare.CaseResult, change compare.Change) {
 		row := htmlPair{
-			Case: text.OneLine(caseName(&result)), Runner: text.OneLine(r.Cand), Category: text.OneLine(result.Category), Change: change,
+			Case: text.OneLine(CaseName(&result)), Runner: text.OneLine(r.Cand), Category: text.OneLine(result.Category), Change: change,
 			Baseline: pageCount(result.Baseline), Candidate: pageCount(result.Candidate),
 			Broken: attention[key{result.Case, result.Runner}], At: [2]int{-1, -1},
 			sides: [2]executionKey{{p.BaseCase, r.Base}, {p.CandCase, r.Cand}},
@@ -253,8 +253,8 @@ func (b *htmlBlocks) pairs(index *comparisonIndex, src *Source, c *Compared) err
 			if err != nil {
 				return err
 			}
-			cell := cellAt(s.side.Run, execution)
-			rec, err := cell.record(s.sessions)
+			cell := CellAt(s.side.Run, execution)
+			rec, err := cell.Record(s.sessions)
 			if err != nil {
 				return err
 			}
@@ -265,17 +265,20 @@ func (b *htmlBlocks) pairs(index *comparisonIndex, src *Source, c *Compared) err
 			if len(x.Sessions) == 0 {
 				continue
 			}
-			if _, ok := columns[k][cell.runner.ID]; !ok {
-				columns[k][cell.runner.ID] = len(index.Runners)
-				index.Runners = append(index.Runners, s.name+": "+runnerTitle(cell.runner))
+			if _, ok := columns[k][cell.Runner.ID]; !ok {
+				columns[k][cell.Runner.ID] = len(index.Runners)
+				index.Runners = append(index.Runners, s.name+": "+RunnerTitle(cell.Runner))
 			}
 			// The page names both executions by the case of the candidate, so that they belong
 			// together.
 			row.At[k] = len(index.List)
-			x.Case, x.Runner, x.At = row.Case, columns[k][cell.runner.ID], row.At[k]
+			x.Case, x.Runner, x.At = row.Case, columns[k][cell.Runner.ID], row.At[k]
 			known[k][row.sides[k]] = row.At[k]
 			index.List = append(index.List, x)
 		}
 	}
 	return nil
 }
+
+// metricHead is the head of the table of metrics.
+func metricHead() []string { return []string{"", "baseline", "candidate", "effect", "p", ""} }

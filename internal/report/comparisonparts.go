@@ -12,8 +12,8 @@ import (
 
 // The functions of this file make the parts that several reports of a comparison have.
 
-// differenceWords renders one difference with both values.
-func differenceWords(d *compare.Difference) string {
+// DifferenceWords renders one difference with both values.
+func DifferenceWords(d *compare.Difference) string {
 	name := string(d.Kind)
 	if d.Name != "" && d.Name != name {
 		name += " (" + d.Name + ")"
@@ -24,8 +24,8 @@ func differenceWords(d *compare.Difference) string {
 	return fmt.Sprintf("%s  %s → %s", text.OneLine(name), text.Line(d.Base, 60), text.Line(d.Cand, 60))
 }
 
-// unknownNames lists the properties that a side did not record.
-func unknownNames(c *compare.Comparison) []string {
+// UnknownNames lists the properties that a side did not record.
+func UnknownNames(c *compare.Comparison) []string {
 	var names []string
 	for _, d := range c.Unknown {
 		if !slices.Contains(names, d.Name) {
@@ -35,9 +35,6 @@ func unknownNames(c *compare.Comparison) []string {
 	return names
 }
 
-// metricHead is the head of the table of metrics.
-func metricHead() []string { return []string{"", "baseline", "candidate", "effect", "p", ""} }
-
 // testEffect returns the effect of a figure with the interval of its test.
 func testEffect(f *compare.Figure) compare.Effect {
 	e := f.Effect
@@ -45,8 +42,8 @@ func testEffect(f *compare.Figure) compare.Effect {
 	return e
 }
 
-// testNotes says what the intervals and the p-values of the table of metrics are.
-func testNotes(c *compare.Comparison) (notes []string) {
+// TestNotes says what the intervals and the p-values of the table of metrics are.
+func TestNotes(c *compare.Comparison) (notes []string) {
 	size, equivalent := 0, false
 	for i := range c.Metrics {
 		f := &c.Metrics[i]
@@ -64,14 +61,14 @@ func testNotes(c *compare.Comparison) (notes []string) {
 	return notes
 }
 
-// metricCells renders one row of the table of metrics: the effect with the interval and the p-value
+// MetricCells renders one row of the table of metrics: the effect with the interval and the p-value
 // of the one test that is made. The last cell is the conclusion.
-func metricCells(f *compare.Figure) []string {
+func MetricCells(f *compare.Figure) []string {
 	name := strings.ReplaceAll(string(f.Metric), "_", " ")
 	if f.Among != "" {
 		name = "passed " + name
 	}
-	relation, p := pNumber(f.Test.P)
+	relation, p := PNumber(f.Test.P)
 	if relation == "=" {
 		relation = ""
 	}
@@ -84,36 +81,36 @@ func metricCells(f *compare.Figure) []string {
 	}
 	effect := testEffect(f)
 	return []string{
-		name, levelOf(f, &f.Baseline), levelOf(f, &f.Candidate), intervalWords(&effect, repetitions(f)),
+		name, levelOf(f, &f.Baseline), levelOf(f, &f.Candidate), IntervalWords(&effect, repetitions(f)),
 		relation + p, word,
 	}
 }
 
-// unprovenPasses reports whether unproven gates exist that do not fail.
-func unprovenPasses(c *compare.Comparison) bool {
+// UnprovenPasses reports whether unproven gates exist that do not fail.
+func UnprovenPasses(c *compare.Comparison) bool {
 	return c.UnprovenPass && slices.ContainsFunc(c.Gates, func(g compare.GateOutcome) bool {
 		return g.Result == compare.Unproven
 	})
 }
 
-// caseName names a case, with the id on each side if they differ.
-func caseName(c *compare.CaseResult) string {
+// CaseName names a case, with the id on each side if they differ.
+func CaseName(c *compare.CaseResult) string {
 	if c.BaselineCase != "" {
 		return c.BaselineCase + " → " + c.Case
 	}
 	return c.Case
 }
 
-// pairWords is caseName with the runner if there are several.
-func pairWords(all *compare.Comparison, c *compare.CaseResult) string {
+// PairWords is CaseName with the runner if there are several.
+func PairWords(all *compare.Comparison, c *compare.CaseResult) string {
 	if len(all.Runners) > 1 {
-		return caseName(c) + " on " + c.Runner
+		return CaseName(c) + " on " + c.Runner
 	}
-	return caseName(c)
+	return CaseName(c)
 }
 
-// caseFacts describes how a case changed.
-func caseFacts(c *compare.CaseResult) []string {
+// CaseFacts describes how a case changed.
+func CaseFacts(c *compare.CaseResult) []string {
 	parts := []string{countsWords(c)}
 	if c.Whole {
 		parts[0] += " executions"
@@ -130,14 +127,14 @@ func caseFacts(c *compare.CaseResult) []string {
 	return parts
 }
 
-// nameList is a list of names with its label.
-type nameList struct {
-	label string
-	names []string
+// NameList is a list of names with its label.
+type NameList struct {
+	Label string
+	Names []string
 }
 
-// unpairedLists lists the cases that are not paired or not measured. Empty lists are left out.
-func unpairedLists(c *compare.Comparison) []nameList {
+// UnpairedLists lists the cases that are not paired or not measured. Empty lists are left out.
+func UnpairedLists(c *compare.Comparison) []NameList {
 	var unmeasured []string
 	for i := range c.Cases.Unmeasured {
 		name := c.Cases.Unmeasured[i].Case
@@ -146,12 +143,12 @@ func unpairedLists(c *compare.Comparison) []nameList {
 		}
 		unmeasured = append(unmeasured, name)
 	}
-	lists := []nameList{
+	lists := []NameList{
 		{"only in the baseline", c.Cases.OnlyBaseline},
 		{"only in the candidate", c.Cases.OnlyCandidate},
 		{"not measured on both sides", unmeasured},
 	}
-	return slices.DeleteFunc(lists, func(l nameList) bool { return len(l.names) == 0 })
+	return slices.DeleteFunc(lists, func(l NameList) bool { return len(l.Names) == 0 })
 }
 
 // levelOf renders the value of a metric on one side.
@@ -175,8 +172,8 @@ func levelOf(f *compare.Figure, l *compare.Level) string {
 	}
 }
 
-// someOf lists the first names.
-func someOf(names []string, most int) string {
+// SomeOf lists the first names.
+func SomeOf(names []string, most int) string {
 	s := strings.Join(names[:min(most, len(names))], ", ")
 	if more := len(names) - most; more > 0 {
 		s += fmt.Sprintf(" and %s more", text.Count(more))
@@ -184,8 +181,8 @@ func someOf(names []string, most int) string {
 	return s
 }
 
-// classesOf returns a case of each failure class, the most frequent class first.
-func classesOf(list []compare.CaseResult) []*compare.CaseResult {
+// ClassesOf returns a case of each failure class, the most frequent class first.
+func ClassesOf(list []compare.CaseResult) []*compare.CaseResult {
 	var first []*compare.CaseResult
 	counts := map[string]int{}
 	for i := range list {
@@ -198,8 +195,8 @@ func classesOf(list []compare.CaseResult) []*compare.CaseResult {
 	return first
 }
 
-// sessionEnd renders an event of a session; "" is the end of the session.
-func sessionEnd(event string) string {
+// SessionEnd renders an event of a session; "" is the end of the session.
+func SessionEnd(event string) string {
 	if event == "" {
 		return "the session had ended"
 	}

@@ -23,7 +23,7 @@ func comparisonKinds() []comparisonKind {
 			return WriteComparison(o.Screen, clean)
 		}},
 		{name: JSON, write: func(o *Options, _ *Compared, clean *compare.Comparison) error {
-			return writeComparisonJSON(o.Out, clean)
+			return WriteComparisonJSON(o.Out, clean)
 		}},
 		{name: Markdown, write: func(o *Options, _ *Compared, clean *compare.Comparison) error {
 			_, err := io.WriteString(o.Out, comparisonMarkdown(clean))
@@ -61,7 +61,7 @@ func NewComparison(name string, o Options, c *Compared) error {
 		if k.name != name {
 			continue
 		}
-		if err := k.write(&o, c, without(o.Redact, c.Comparison)); err != nil {
+		if err := k.write(&o, c, Without(o.Redact, c.Comparison)); err != nil {
 			return fmt.Errorf("write %s report: %w", name, err)
 		}
 		return nil

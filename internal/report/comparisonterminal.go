@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -101,9 +102,9 @@ func (w *comparisonText) paint(word string) string {
 }
 
 func (w *comparisonText) first() {
-	word, rest := conclusionWord(w.c)
+	word, rest := ConclusionWord(w.c)
 	w.line(2, w.theme.bold(w.paint(word))+": "+w.clean(rest))
-	for _, a := range settleWords(w.c) {
+	for _, a := range SettleWords(w.c) {
 		text := "  " + w.clean(a.Text)
 		if a.Command != "" && strings.HasSuffix(a.Text, " would tell") {
 			w.line(4, text+": "+w.clean(a.Command))
@@ -126,8 +127,8 @@ func (w *comparisonText) differences() {
 	if more := len(varied) - most; more > 0 {
 		w.line(4, "  varied   and "+text.Plural(more, "more difference"))
 	}
-	if names := unknownNames(w.c); len(names) > 0 {
-		w.line(11, "  unknown  "+w.clean(someOf(names, most))+": not recorded on both sides, so not compared")
+	if names := UnknownNames(w.c); len(names) > 0 {
+		w.line(11, "  unknown  "+w.clean(SomeOf(names, most))+": not recorded on both sides, so not compared")
 	}
 }
 
@@ -137,7 +138,7 @@ func (w *comparisonText) warnings() {
 	}
 	for i := range w.c.Runners {
 		r := &w.c.Runners[i]
-		if words := errorWords(&r.Errors); words != "" {
+		if words := ErrorWords(&r.Errors); words != "" {
 			if len(w.c.Runners) > 1 {
 				words = r.Candidate + " " + words
 			}
@@ -200,7 +201,7 @@ func (w *comparisonText) metrics() {
 		const pColumn = 4
 		w.table(rows, pColumn)
 	}
-	for _, note := range testNotes(w.c) {
+	for _, note := range TestNotes(w.c) {
 		w.line(4, "  "+note)
 	}
 }
@@ -222,7 +223,7 @@ func (w *comparisonText) subject(s *compare.Subject) string {
 
 // metric renders one row of the table of metrics.
 func (w *comparisonText) metric(f *compare.Figure) []string {
-	cells := metricCells(f)
+	cells := MetricCells(f)
 	if last := len(cells) - 1; f.Pairs > 0 {
 		cells[last] = w.paint(cells[last])
 	}
@@ -238,17 +239,17 @@ func (w *comparisonText) gates() {
 	for i := range w.c.Gates {
 		g := &w.c.Gates[i]
 		cells := []string{"gate", w.paint(string(g.Result)), w.clean(g.Text)}
-		words := gateWords(w.c, g)
+		words := GateWords(w.c, g)
 		if len(w.c.Runners) > 1 {
 			cells = append(cells, w.clean(g.Runner))
-			if e, n := gateEffect(w.c, g); g.Relative && g.Why == "" {
-				words = intervalWords(&e, n)
+			if e, n := GateEffect(w.c, g); g.Relative && g.Why == "" {
+				words = IntervalWords(&e, n)
 			}
 		}
 		rows = append(rows, append(cells, words))
 	}
 	w.table(rows, -1)
-	if unprovenPasses(w.c) {
+	if UnprovenPasses(w.c) {
 		w.line(4, "  note: unproven gates do not fail, because of --unproven pass")
 	}
 }
@@ -267,9 +268,9 @@ func (w *comparisonText) groups() {
 		if len(w.c.Runners) > 1 {
 			name += " on " + g.Runner
 		}
-		relation, p := pNumber(g.AdjustedP)
+		relation, p := PNumber(g.AdjustedP)
 		rows = append(rows, []string{
-			"hint", w.clean(name), effectWords(&g.Effect, 0), changedWords(g.Lost, g.Won, g.Pairs, ""),
+			"hint", w.clean(name), EffectWords(&g.Effect, 0), ChangedWords(g.Lost, g.Won, g.Pairs, ""),
 			"q " + relation + " " + p,
 		})
 	}
@@ -292,9 +293,9 @@ func (w *comparisonText) cases(word string, list []compare.CaseResult) {
 	if word == "won" {
 		what = w.theme.green(word)
 	}
-	shown := list[:min(shownCases, len(list))]
+	shown := list[:min(ShownCases, len(list))]
 	w.line(4, fmt.Sprintf("  %s: %s", what, text.Plural(len(list), "case")))
-	for _, class := range classesOf(list) {
+	for _, class := range ClassesOf(list) {
 		n := 0
 		var rows []*compare.CaseResult
 		for i := range list {
@@ -307,7 +308,7 @@ func (w *comparisonText) cases(word string, list []compare.CaseResult) {
 				rows = append(rows, &shown[i])
 			}
 		}
-		w.line(6, fmt.Sprintf("    %s: %s", w.clean(classLabel(&class.Class, "")), text.Count(n)))
+		w.line(6, fmt.Sprintf("    %s: %s", w.clean(ClassLabel(&class.Class, "")), text.Count(n)))
 		for _, c := range rows {
 			w.oneCase(c)
 		}
@@ -318,20 +319,20 @@ func (w *comparisonText) cases(word string, list []compare.CaseResult) {
 }
 
 func (w *comparisonText) oneCase(c *compare.CaseResult) {
-	name := pairWords(w.c, c)
-	w.line(8, "      "+w.theme.bold(w.clean(name))+"  "+strings.Join(caseFacts(c), ", "))
+	name := PairWords(w.c, c)
+	w.line(8, "      "+w.theme.bold(w.clean(name))+"  "+strings.Join(CaseFacts(c), ", "))
 	if d := c.Difference; d != nil && d.Event > 0 {
-		s := fmt.Sprintf("event %d: %s → %s", d.Event, sessionEnd(d.Baseline), sessionEnd(d.Candidate))
+		s := fmt.Sprintf("event %d: %s → %s", d.Event, SessionEnd(d.Baseline), SessionEnd(d.Candidate))
 		w.line(10, "        "+text.Line(s, 3*w.width))
 	}
 }
 
 func (w *comparisonText) unpaired() {
-	for i, l := range unpairedLists(w.c) {
+	for i, l := range UnpairedLists(w.c) {
 		if i == 0 {
 			fmt.Fprintln(&w.text)
 		}
-		w.line(4, fmt.Sprintf("  %s: %s", l.label, w.clean(someOf(l.names, 8))))
+		w.line(4, fmt.Sprintf("  %s: %s", l.Label, w.clean(SomeOf(l.Names, 8))))
 	}
 }
 
@@ -340,7 +341,7 @@ func (w *comparisonText) method() {
 	fmt.Fprintln(&w.text)
 	for i := range w.c.Runners {
 		r := &w.c.Runners[i]
-		text := methodWords(r)
+		text := MethodWords(r)
 		if len(w.c.Runners) > 1 {
 			text = r.Candidate + ": " + text
 		}
@@ -357,7 +358,7 @@ func (w *comparisonText) notes(r *compare.RunnerResult) {
 	if words := chanceWords(f.Test.P); words != "" && f.Test.Of == compare.TestDifference {
 		w.dim(words)
 	}
-	w.dim(populationWords(f))
+	w.dim(PopulationWords(f))
 	if n := r.Pairs.SameAnswer; n > 0 {
 		w.dim(text.Plural(n, "pair") + ": the same answer on both sides, from the cache or a replay, so not in the test")
 	}
@@ -365,4 +366,30 @@ func (w *comparisonText) notes(r *compare.RunnerResult) {
 		w.dim(fmt.Sprintf("%s ended at the first failure: %d count as executions, %d with the first repetition",
 			text.Plural(p.EarlyStop, "pair"), p.Whole, p.EarlyStop-p.Whole))
 	}
+}
+
+// variedWords describes the declared differences, each once: runners often differ in the same way.
+func variedWords(c *compare.Comparison) []string {
+	var out []string
+	for i := range c.Varied {
+		if text := DifferenceWords(&c.Varied[i]); !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return out
+}
+
+// chanceWords renders a p-value as a frequency: "chance alone does this in 1 of 130 such
+// comparisons".
+func chanceWords(p compare.Number) string {
+	v := float64(p)
+	switch {
+	case !p.OK() || v > 0.2:
+		return ""
+	case v < 0.0001:
+		return "chance alone does this in fewer than 1 of 10,000 such comparisons"
+	}
+	n := 1 / v
+	scale := math.Pow(10, math.Floor(math.Log10(n))-1)
+	return fmt.Sprintf("chance alone does this in 1 of %s such comparisons", text.Count(int(math.Round(n/scale)*scale)))
 }

@@ -12,18 +12,18 @@ import (
 )
 
 // A conclusion is a statement about a run as a whole, beside its rates. All reporters show it.
-type conclusion struct {
-	// label is one word, and key the name of the property in JUnit reports.
-	label, key, text string
-	// warning marks a statement that a reader of the rates must know.
-	warning bool
+type Conclusion struct {
+	// Label is one word, and key the name of the property in JUnit reports.
+	Label, Key, Text string
+	// Warning marks a statement that a reader of the rates must know.
+	Warning bool
 }
 
-// conclusionsOf returns the statements about a run.
-func conclusionsOf(src *Source, run *plumb.Run) []conclusion {
-	var all []conclusion
+// ConclusionsOf returns the statements about a run.
+func ConclusionsOf(src *Source, run *plumb.Run) []Conclusion {
+	var all []Conclusion
 	for _, s := range analyze.Snapshots(run) {
-		all = append(all, conclusion{"snapshots", "snapshots", snapshotWords(&s), s.Failed})
+		all = append(all, Conclusion{"snapshots", "snapshots", snapshotWords(&s), s.Failed})
 	}
 	return append(all, judgeConclusions(calibrate.Assess(run, src.Calibrations))...)
 }
@@ -32,12 +32,12 @@ func conclusionsOf(src *Source, run *plumb.Run) []conclusion {
 const mostJudged = 8
 
 // judgeConclusions returns the statements about the judges of a run.
-func judgeConclusions(j *calibrate.Judging) []conclusion {
+func judgeConclusions(j *calibrate.Judging) []Conclusion {
 	if j == nil {
 		return nil
 	}
-	var all []conclusion
-	add := func(key, text string, warning bool) { all = append(all, conclusion{"judge", key, text, warning}) }
+	var all []Conclusion
+	add := func(key, text string, warning bool) { all = append(all, Conclusion{"judge", key, text, warning}) }
 	told := map[calibrate.Identity]bool{}
 	for i := range j.Calibrated {
 		a := &j.Calibrated[i]
@@ -136,9 +136,9 @@ func calibratedWords(f calibrate.Figure) string {
 	return text
 }
 
-// level returns the level of c as that of a note.
-func (c conclusion) level() string {
-	if c.warning {
+// Level returns the level of c as that of a note.
+func (c Conclusion) Level() string {
+	if c.Warning {
 		return "warning"
 	}
 	return "info"

@@ -26,8 +26,8 @@ func drawsWords(d *plumb.Decision, n int) string {
 	return text.Plural(n, "pair")
 }
 
-// standingWords says how far a running question is from its decision.
-func standingWords(d *plumb.Decision, dot string) string {
+// StandingWords says how far a running question is from its decision.
+func StandingWords(d *plumb.Decision, dot string) string {
 	var parts []string
 	for _, e := range d.Evidence {
 		parts = append(parts, e.Conclusion+" "+strconv.Itoa(int(100*e.Part))+" %")
@@ -36,9 +36,9 @@ func standingWords(d *plumb.Decision, dot string) string {
 		strings.Join(parts, ", "))
 }
 
-// decisionLines describes the answer to the question of a run that has ended; none for a run
+// DecisionLines describes the answer to the question of a run that has ended; none for a run
 // without a question.
-func decisionLines(src *Source, run *plumb.Run) []string {
+func DecisionLines(src *Source, run *plumb.Run) []string {
 	d := run.Decision
 	if d == nil || run.End == nil || d.Conclusion == "" {
 		return nil
@@ -152,7 +152,7 @@ func settleLines(src *Source, run *plumb.Run) []string {
 	fixed := (*d.High - *d.Low) / 2 / quantile(d.Confidence) * (quantile(1-d.Alpha) + quantile(twicePower))
 	distance := math.Abs(*d.Value)
 	size := compare.Effect{Value: compare.Number(*d.Value), Unit: compare.UnitRate}
-	condition := "if " + effectWords(&size, d.Measured) + " is real"
+	condition := "if " + EffectWords(&size, d.Measured) + " is real"
 	if d.Gate != "" {
 		g, err := compare.ParseGate(d.Gate)
 		if err != nil {
@@ -168,7 +168,7 @@ func settleLines(src *Source, run *plumb.Run) []string {
 		lines = append(lines, fmt.Sprintf("  these %s could have seen %s pp", strings.Fields(drawsWords(d, 2))[1],
 			decimal(100*seen, precision(d.Measured))))
 	}
-	add := func(a advice) {
+	add := func(a Advice) {
 		lines = append(lines, "  "+a.Text)
 		if a.Command != "" {
 			lines = append(lines, "    "+a.Command)
@@ -260,12 +260,12 @@ func answerWords(d *plumb.Decision) string {
 	changed := fmt.Sprintf("%s lost, %s won, of %s", text.Count(d.Lost), text.Count(d.Won), text.Plural(n, "pair"))
 	switch {
 	case d.Gate != "":
-		return fmt.Sprintf("%s: %s pass rate, %s (%s)", d.Gate, effectWords(&e, n), betweenWords(&e, n), changed)
+		return fmt.Sprintf("%s: %s pass rate, %s (%s)", d.Gate, EffectWords(&e, n), betweenWords(&e, n), changed)
 	case d.Conclusion == string(compare.Equivalent):
-		return fmt.Sprintf("within %s (%s, %s; %s)", marginWords(compare.PassRate, d.Margin), effectWords(&e, n),
+		return fmt.Sprintf("within %s (%s, %s; %s)", marginWords(compare.PassRate, d.Margin), EffectWords(&e, n),
 			betweenWords(&e, n), changed)
 	default:
-		return fmt.Sprintf("%s pass rate, %s (%s)", effectWords(&e, n), betweenWords(&e, n), changed)
+		return fmt.Sprintf("%s pass rate, %s (%s)", EffectWords(&e, n), betweenWords(&e, n), changed)
 	}
 }
 

@@ -91,12 +91,12 @@ func TestDecisionLines(t *testing.T) {
 			Decision: &d, End: &plumb.RunEnd{}, Executions: []plumb.Execution{{Passed: 100, Failed: 20}, {Failed: 9, Errored: 1}},
 			Info: plumb.RunInfo{ID: "R"}, Cases: make([]plumb.CaseInfo, 20), Totals: plumb.Totals{CostUSD: .6}, ActiveMs: 6600,
 		}
-		if got := strings.Join(decisionLines(&Source{}, run), "\n"); got != want {
+		if got := strings.Join(DecisionLines(&Source{}, run), "\n"); got != want {
 			t.Errorf("got\n%s\nwant\n%s", got, want)
 		}
 	}
 	d := &plumb.Decision{Against: "main", Drawn: 310, Limit: 2000, Evidence: evidence(.429, 0, .1)}
-	if got, want := standingWords(d, " · "),
+	if got, want := StandingWords(d, " · "),
 		"310 of at most 2,000 pairs · evidence: worse 42 %, better 0 %, equivalent 10 %"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}

@@ -14,67 +14,67 @@ import (
 
 // The limits of one excerpt.
 const (
-	excerptText     = 4 << 10 // bytes of an expected or a received text
+	ExcerptText     = 4 << 10 // bytes of an expected or a received text
 	excerptLines    = 24      // lines of one comparison
 	excerptVerdicts = 3       // checks of one session
 )
 
-// excerpt is the part of a failed session that reports show. Its size is limited, and it keeps no
+// Excerpt is the part of a failed session that reports show. Its size is limited, and it keeps no
 // larger string alive.
-type excerpt struct {
+type Excerpt struct {
 	// Asked is the prompt, without its middle if it is long.
 	Asked         string
 	Message, Hint string
 	// At is the position where suite code threw, Stack its full stack, Log the file to read first.
 	At, Stack, Log string
-	// asks is set when checks have questions for the agent. Explain is the command that asks them.
-	asks    bool
+	// Asks is set when checks have questions for the agent. Explain is the command that asks them.
+	Asks    bool
 	Explain string
 	// Counts describes the repetitions and sessions.
 	Counts []string
-	Checks []failedCheck
+	Checks []FailedCheck
 	// More counts the failed checks that Checks omits.
 	More int
 }
 
-// failedCheck is a verdict that failed or could not be reached.
-type failedCheck struct{ Name, Reason, Expected, Got, At string }
+// FailedCheck is a verdict that failed or could not be reached.
+type FailedCheck struct{ Name, Reason, Expected, Got, At string }
 
 // Compared reports whether the check compares texts.
-func (c *failedCheck) Compared() bool { return c.Expected != "" || c.Got != "" }
+func (c *FailedCheck) Compared() bool { return c.Expected != "" || c.Got != "" }
 
 // Diff returns the lines of a unified diff when it is useful.
-func (c *failedCheck) Diff() []string {
-	if !diffable(c.Expected, c.Got) {
+func (c *FailedCheck) Diff() []string {
+	if !Diffable(c.Expected, c.Got) {
 		return nil
 	}
-	return diffOf(c.Expected, c.Got, 4*excerptLines)
+	return DiffOf(c.Expected, c.Got, 4*excerptLines)
 }
 
-// excerptOf returns the excerpt of a judged session.
-func excerptOf(j *plumb.Judgement) excerpt {
-	var e excerpt
+// ExcerptOf returns the excerpt of a judged session.
+func ExcerptOf(j *plumb.Judgement) Excerpt {
+	var e Excerpt
 	if j.Failure != nil {
-		e = excerptOfFailure(j.Failure)
+		e = ExcerptOfFailure(j.Failure)
 	}
 	for i := range j.Verdicts {
 		v := &j.Verdicts[i]
 		if v.Pass && v.Error == nil {
 			continue
 		}
-		e.asks = e.asks || len(v.Questions) > 0
+		e.Asks = e.Asks || len(v.Questions) > 0
 		if len(e.Checks) == excerptVerdicts {
 			e.More++
 			continue
 		}
-		c := failedCheck{keep(v.Name), keep(v.Reason), keep(v.Expected), keep(v.Got), keep(place(v.Source))}
+		c := FailedCheck{Keep(v.Name), Keep(v.Reason), Keep(v.Expected), Keep(v.Got), Keep(PlaceOf(v.Source))}
 		if v.Error != nil {
-			c = failedCheck{
-				Name: keep(v.Name), Reason: keep(v.Error.Message),
-				At: keep(cmp.Or(place(v.Source), place(v.Error.Source))),
+			c = FailedCheck{
+				Name: Keep(v.Name), Reason: Keep(v.Error.Message),
+				At: Keep(cmp.Or(PlaceOf(v.Source), PlaceOf(v.Error.Source))),
 			}
 			if e.Hint == "" {
-				e.Hint = keep(v.Error.Hint)
+				e.Hint = Keep(v.Error.Hint)
 			}
 		}
 		e.Checks = append(e.Checks, c)
@@ -82,40 +82,40 @@ func excerptOf(j *plumb.Judgement) excerpt {
 	return e
 }
 
-// excerptOfFailure returns the excerpt of a session that broke off.
-func excerptOfFailure(f *plumb.Failure) excerpt {
-	e := excerpt{Message: keep(f.Message), Hint: keep(f.Hint), At: keep(place(f.Source)), Stack: keep(f.Stack)}
+// ExcerptOfFailure returns the excerpt of a session that broke off.
+func ExcerptOfFailure(f *plumb.Failure) Excerpt {
+	e := Excerpt{Message: Keep(f.Message), Hint: Keep(f.Hint), At: Keep(PlaceOf(f.Source)), Stack: Keep(f.Stack)}
 	if f.Origin != plumb.OriginAssertion {
-		e.Log = keep(f.LogPath)
+		e.Log = Keep(f.LogPath)
 	}
 	return e
 }
 
-// whyOf returns the excerpt of the session that decided an execution, or of the execution if there
+// WhyOf returns the excerpt of the session that decided an execution, or of the execution if there
 // is no session.
-func whyOf(e *plumb.Execution, s *session) excerpt {
+func WhyOf(e *plumb.Execution, s *Session) Excerpt {
 	switch {
-	case s != nil && s.judgement != nil:
-		return excerptOf(s.judgement)
-	case s != nil && s.failure != nil:
-		return excerptOfFailure(s.failure)
+	case s != nil && s.Judgement != nil:
+		return ExcerptOf(s.Judgement)
+	case s != nil && s.Failure != nil:
+		return ExcerptOfFailure(s.Failure)
 	default:
-		return excerpt{Message: keep(e.Reason)}
+		return Excerpt{Message: Keep(e.Reason)}
 	}
 }
 
-// place renders a source position, or "" when it is unknown.
-func place(p *plumb.Position) string {
+// PlaceOf renders a source position, or "" when it is unknown.
+func PlaceOf(p *plumb.Position) string {
 	if p == nil {
 		return ""
 	}
 	at := *p
-	at.File = plainPath(at.File)
+	at.File = PlainPath(at.File)
 	return text.OneLine(at.String())
 }
 
-// plainPath turns the file URL that engines report for a module into a path that people can open.
-func plainPath(file string) string {
+// PlainPath turns the file URL that engines report for a module into a path that people can open.
+func PlainPath(file string) string {
 	u, err := url.Parse(file)
 	if err != nil || u.Scheme != "file" {
 		return file
@@ -126,18 +126,18 @@ func plainPath(file string) string {
 	return u.Path
 }
 
-// keep cleans a text and truncates it to the limit of an excerpt. The result shares no memory with
+// Keep cleans a text and truncates it to the limit of an excerpt. The result shares no memory with
 // s, which may be part of a whole session.
-func keep(s string) string {
-	short := text.Clip(s, excerptText)
+func Keep(s string) string {
+	short := text.Clip(s, ExcerptText)
 	if missing := len(s) - len(short); missing > 0 {
 		return fmt.Sprintf("%s\n(%s more bytes)", text.Clean(short), text.Count(missing))
 	}
 	return strings.Clone(text.Clean(short))
 }
 
-// classLabel returns the label of a failure class for people.
-func classLabel(c *plumb.FailureClass, origin plumb.Origin) string {
+// ClassLabel returns the label of a failure class for people.
+func ClassLabel(c *plumb.FailureClass, origin plumb.Origin) string {
 	switch {
 	case c != nil && c.Label != "":
 		return text.OneLine(c.Label)
@@ -162,27 +162,27 @@ type LineKind int
 
 // The kinds of lines. Marked are hints, and the places in a diff.
 const (
-	Plain LineKind = iota
-	Dim
-	Added
-	Removed
-	Marked
+	PlainLine LineKind = iota
+	DimLine
+	AddedLine
+	RemovedLine
+	MarkedLine
 )
 
 // Lines renders an excerpt below its heading.
-func (e *excerpt) Lines() []Line {
+func (e *Excerpt) Lines() []Line {
 	var out []Line
 	add := func(rows int, text string, kind LineKind) {
 		out = append(out, Line{strings.ReplaceAll(text, "\t", "    "), kind, rows})
 	}
 	if e.Asked != "" {
-		add(3, "asked     "+e.Asked, Dim)
+		add(3, "asked     "+e.Asked, DimLine)
 	}
 	block := func(words string, limit int, kind LineKind) {
 		all := strings.Split(strings.TrimRight(words, "\n"), "\n")
 		for i, l := range all {
 			if i == limit && len(all) > limit+1 {
-				add(1, fmt.Sprintf("(%s more)", text.Plural(len(all)-limit, "line")), Dim)
+				add(1, fmt.Sprintf("(%s more)", text.Plural(len(all)-limit, "line")), DimLine)
 				break
 			}
 			add(3, l, kind)
@@ -190,11 +190,11 @@ func (e *excerpt) Lines() []Line {
 	}
 	where := func(at string) {
 		if at != "" {
-			add(2, "at "+at, Dim)
+			add(2, "at "+at, DimLine)
 		}
 	}
 	if len(e.Checks) == 0 && e.Message != "" {
-		block(e.Message, excerptLines, Plain)
+		block(e.Message, excerptLines, PlainLine)
 		where(e.At)
 	}
 	placed := false
@@ -203,7 +203,7 @@ func (e *excerpt) Lines() []Line {
 		if c.Reason != "" {
 			line = strings.TrimPrefix(c.Name+": ", ": ") + c.Reason
 		}
-		block(line, excerptLines, Plain)
+		block(line, excerptLines, PlainLine)
 		told := func(words string) bool { // the reason quotes it already
 			reason := text.OneLine(line)
 			for l := range strings.Lines(words) {
@@ -215,25 +215,25 @@ func (e *excerpt) Lines() []Line {
 		}
 		switch {
 		case !c.Compared():
-		case diffable(c.Expected, c.Got):
-			for _, l := range diffOf(c.Expected, c.Got, excerptLines) {
-				kind := Plain
+		case Diffable(c.Expected, c.Got):
+			for _, l := range DiffOf(c.Expected, c.Got, excerptLines) {
+				kind := PlainLine
 				switch {
 				case strings.HasPrefix(l, "-"):
-					kind = Removed
+					kind = RemovedLine
 				case strings.HasPrefix(l, "+"):
-					kind = Added
+					kind = AddedLine
 				case strings.HasPrefix(l, "@"):
-					kind = Marked
+					kind = MarkedLine
 				}
 				add(2, l, kind)
 			}
 		default:
 			if c.Expected != "" && !told(c.Expected) {
-				block("expected  "+indent(c.Expected), excerptLines, Plain)
+				block("expected  "+indent(c.Expected), excerptLines, PlainLine)
 			}
 			if !told(c.Got) {
-				block("got       "+indent(shown(c.Got)), excerptLines/2, Plain)
+				block("got       "+indent(Shown(c.Got)), excerptLines/2, PlainLine)
 			}
 		}
 		where(c.At)
@@ -243,25 +243,25 @@ func (e *excerpt) Lines() []Line {
 		where(e.At)
 	}
 	if e.More > 0 {
-		add(1, "("+text.Count(e.More)+" more failed)", Dim)
+		add(1, "("+text.Count(e.More)+" more failed)", DimLine)
 	}
 	if e.Log != "" {
-		add(2, "Log: "+e.Log, Plain)
+		add(2, "Log: "+e.Log, PlainLine)
 	}
 	if len(e.Counts) > 0 {
-		add(1, strings.Join(e.Counts, ", "), Dim)
+		add(1, strings.Join(e.Counts, ", "), DimLine)
 	}
 	if e.Hint != "" {
-		block("hint: "+e.Hint, 4, Marked)
+		block("hint: "+e.Hint, 4, MarkedLine)
 	}
 	if e.Explain != "" {
-		add(3, "ask the agent why: "+e.Explain, Marked)
+		add(3, "ask the agent why: "+e.Explain, MarkedLine)
 	}
 	return out
 }
 
-// askedOf returns a prompt on one line: the first and the last part of a long one.
-func askedOf(prompt string) string {
+// AskedOf returns a prompt on one line: the first and the last part of a long one.
+func AskedOf(prompt string) string {
 	const first, last = 120, 80 // characters
 	s := []rune(text.OneLine(prompt))
 	if len(s) <= first+last+20 {
@@ -271,8 +271,8 @@ func askedOf(prompt string) string {
 		text.Count(len(s)-first-last), strings.TrimSpace(string(s[len(s)-last:])))
 }
 
-// shown makes an empty answer visible.
-func shown(s string) string {
+// Shown makes an empty answer visible.
+func Shown(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return fmt.Sprintf("%q", s)
 	}
@@ -281,13 +281,13 @@ func shown(s string) string {
 
 func indent(s string) string { return strings.ReplaceAll(s, "\n", "\n          ") }
 
-// diffable reports whether a diff of two texts is useful: both have several lines.
-func diffable(expected, got string) bool {
+// Diffable reports whether a diff of two texts is useful: both have several lines.
+func Diffable(expected, got string) bool {
 	return strings.Contains(strings.TrimSpace(expected), "\n") && strings.Contains(strings.TrimSpace(got), "\n")
 }
 
-// diffOf returns a unified diff from the expected to the received text, with at most limit lines.
-func diffOf(expected, got string, limit int) []string {
+// DiffOf returns a unified diff from the expected to the received text, with at most limit lines.
+func DiffOf(expected, got string, limit int) []string {
 	end := func(s string) string { return strings.TrimRight(s, "\n") + "\n" }
 	lines := []string{"--- expected", "+++ got"}
 	if end(expected) == end(got) {

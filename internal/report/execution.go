@@ -11,94 +11,94 @@ import (
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
-// cell is one execution of a run, with its case and its runner.
-type cell struct {
+// Cell is one execution of a run, with its case and its runner.
+type Cell struct {
 	*plumb.Execution
-	run    *plumb.Run
-	at     int // the index in the run
-	info   *plumb.CaseInfo
-	runner *plumb.RunnerInfo
+	Run    *plumb.Run
+	At     int // the index in the run
+	Info   *plumb.CaseInfo
+	Runner *plumb.RunnerInfo
 }
 
-func cellAt(run *plumb.Run, at int) cell {
+func CellAt(run *plumb.Run, at int) Cell {
 	n := len(run.Info.Runners)
-	return cell{&run.Executions[at], run, at, &run.Cases[at/n], &run.Info.Runners[at%n]}
+	return Cell{&run.Executions[at], run, at, &run.Cases[at/n], &run.Info.Runners[at%n]}
 }
 
-// name returns the shortest name: the case, with the runner when there are several.
-func (c *cell) name() string {
-	if len(c.run.Info.Runners) == 1 {
-		return text.OneLine(c.info.ID)
+// Name returns the shortest name: the case, with the runner when there are several.
+func (c *Cell) Name() string {
+	if len(c.Run.Info.Runners) == 1 {
+		return text.OneLine(c.Info.ID)
 	}
-	return text.OneLine(c.info.ID) + " > " + text.OneLine(c.runner.ID)
+	return text.OneLine(c.Info.ID) + " > " + text.OneLine(c.Runner.ID)
 }
 
-// repeats returns the number of planned repetitions.
-func (c *cell) repeats() int { return cmp.Or(c.info.Repeat, max(1, c.run.Info.Repeat)) }
+// Repeats returns the number of planned repetitions.
+func (c *Cell) Repeats() int { return cmp.Or(c.Info.Repeat, max(1, c.Run.Info.Repeat)) }
 
 // plain reports whether the fold has all figures: the execution passed in its only session.
-func (c *cell) plain() bool {
-	return c.Status == plumb.StatusPassed && c.Sessions == 1 && c.repeats() == 1
+func (c *Cell) plain() bool {
+	return c.Status == plumb.StatusPassed && c.Sessions == 1 && c.Repeats() == 1
 }
 
 // keepsArtifacts reports whether the sessions of a runner create files. Sessions of models do not.
 func keepsArtifacts(r *plumb.RunnerInfo) bool { return r.Kind != plumb.RunnerModel && r.Kind != "" }
 
-// dir returns the directory with the files of the execution below the run directory root, or "".
-func (c *cell) dir(root string) string {
-	if root == "" || !keepsArtifacts(c.runner) {
+// Dir returns the directory with the files of the execution below the run directory root, or "".
+func (c *Cell) Dir(root string) string {
+	if root == "" || !keepsArtifacts(c.Runner) {
 		return ""
 	}
-	return plumb.ExecutionDir(root, c.info.ID, c.runner)
+	return plumb.ExecutionDir(root, c.Info.ID, c.Runner)
 }
 
-// sessionDir returns the directory with the files of a session below the run directory root, or "".
-func (c *cell) sessionDir(root string, repetition, number int) string {
-	dir := c.dir(root)
+// SessionDir returns the directory with the files of a session below the run directory root, or "".
+func (c *Cell) SessionDir(root string, repetition, number int) string {
+	dir := c.Dir(root)
 	if dir == "" {
 		return ""
 	}
 	return plumb.SessionDir(dir, repetition, number)
 }
 
-// explain returns the command that asks the agent about a session, or "" when that is not possible:
+// Explain returns the command that asks the agent about a session, or "" when that is not possible:
 // the session must be of an agent and have taken place in this run.
-func (c *cell) explain(src *Source, repetition, number int) string {
-	dir := c.sessionDir(src.dir(c.run), repetition, number)
-	if dir == "" || c.runner.Kind != plumb.RunnerAgent || c.run.Info.ScoredFrom != "" || src.recorded(c.run) {
+func (c *Cell) Explain(src *Source, repetition, number int) string {
+	dir := c.SessionDir(src.Directory(c.Run), repetition, number)
+	if dir == "" || c.Runner.Kind != plumb.RunnerAgent || c.Run.Info.ScoredFrom != "" || src.IsRecording(c.Run) {
 		return ""
 	}
-	if c.repeats() > 1 || c.Sessions > 1 { // the command asks about this session, and not about the last one
+	if c.Repeats() > 1 || c.Sessions > 1 { // the command asks about this session, and not about the last one
 		return "plumb explain " + ShellWord(dir) + src.flags()
 	}
-	return c.command("explain", src)
+	return c.Command("explain", src)
 }
 
-// command returns the command of plumb with a name that is about this execution alone.
-func (c *cell) command(name string, src *Source) string {
-	text := "plumb " + name + " " + ShellWord(c.run.Info.ID) + " " + ShellWord(c.info.ID)
-	if len(c.run.Info.Runners) > 1 {
-		text += " --runner " + ShellWord(c.runner.ID)
+// Command returns the command of plumb with a name that is about this execution alone.
+func (c *Cell) Command(name string, src *Source) string {
+	text := "plumb " + name + " " + ShellWord(c.Run.Info.ID) + " " + ShellWord(c.Info.ID)
+	if len(c.Run.Info.Runners) > 1 {
+		text += " --runner " + ShellWord(c.Runner.ID)
 	}
 	return text + src.flags()
 }
 
-// askAbout is explain for a session with checks that have questions.
-func (c *cell) askAbout(src *Source, s *session) string {
-	if s == nil || s.judgement == nil || !excerptOf(s.judgement).asks {
+// AskAbout is explain for a session with checks that have questions.
+func (c *Cell) AskAbout(src *Source, s *Session) string {
+	if s == nil || s.Judgement == nil || !ExcerptOf(s.Judgement).Asks {
 		return ""
 	}
-	return c.explain(src, s.repetition, s.number)
+	return c.Explain(src, s.Repetition, s.Number)
 }
 
 // tried returns the number of repetitions that ended.
-func (c *cell) tried() int { return int(c.Passed + c.Failed + c.Errored) }
+func (c *Cell) tried() int { return int(c.Passed + c.Failed + c.Errored) }
 
-// counts returns the number of repetitions and sessions when there is more than one. It counts
+// Counts returns the number of repetitions and sessions when there is more than one. It counts
 // planned repetitions, not attempted ones.
-func (c *cell) counts() []string {
+func (c *Cell) Counts() []string {
 	var words []string
-	if target := c.repeats(); target > 1 {
+	if target := c.Repeats(); target > 1 {
 		passed := fmt.Sprintf("%d of %d repetitions passed", c.Passed, target)
 		if tried := c.tried(); tried < target {
 			passed += fmt.Sprintf(", %d not tried", target-tried)
@@ -108,177 +108,177 @@ func (c *cell) counts() []string {
 	if c.Sessions > 1 {
 		words = append(words, text.Plural(int(c.Sessions), "session"))
 	}
-	if s, ok := analyze.SamplesOf(c.run, c.at); ok && s.Label == analyze.Flaky {
-		words = append(words, "flaky ("+sureWords(s.Sure)+")")
+	if s, ok := analyze.SamplesOf(c.Run, c.At); ok && s.Label == analyze.Flaky {
+		words = append(words, "flaky ("+SureWords(s.Sure)+")")
 	}
 	return words
 }
 
-// decided reads the sessions of the execution, and returns the one that best explains the result,
+// Decided reads the sessions of the execution, and returns the one that best explains the result,
 // or nil.
-func (c *cell) decided(s Sessions) (*recording, *session, error) {
-	rec, err := c.record(s)
+func (c *Cell) Decided(s Sessions) (*Recording, *Session, error) {
+	rec, err := c.Record(s)
 	if err != nil {
 		return nil, nil, err
 	}
 	return rec, rec.deciding(c.Outcome), nil
 }
 
-// recording is what the log holds of one execution: its sessions by repetition, in order.
-type recording struct {
-	repetitions [][]*session
+// Recording is what the log holds of one execution: its sessions by repetition, in order.
+type Recording struct {
+	Repetitions [][]*Session
 }
 
-// session is what the log holds of one session.
-type session struct {
-	repetition, number int
-	report             *plumb.SessionReport
-	failure            *plumb.Failure
-	judgement          *plumb.Judgement
+// Session is what the log holds of one session.
+type Session struct {
+	Repetition, Number int
+	Report             *plumb.SessionReport
+	Failure            *plumb.Failure
+	Judgement          *plumb.Judgement
 }
 
-// record collects the sessions of the execution. Repetitions may run concurrently, so their events
+// Record collects the sessions of the execution. Repetitions may run concurrently, so their events
 // interleave. For a session that was measured or judged again, the last event counts.
-func (c *cell) record(s Sessions) (*recording, error) {
-	rec := &recording{}
+func (c *Cell) Record(s Sessions) (*Recording, error) {
+	rec := &Recording{}
 	if s == nil {
 		return rec, nil
 	}
-	err := s(c.info.ID, c.runner.ID, func(ev plumb.Event) error {
-		rec.add(ev)
+	err := s(c.Info.ID, c.Runner.ID, func(ev plumb.Event) error {
+		rec.Add(ev)
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the sessions of case %s on runner %s: %w", c.info.ID, c.runner.ID, err)
+		return nil, fmt.Errorf("read the sessions of case %s on runner %s: %w", c.Info.ID, c.Runner.ID, err)
 	}
 	return rec, nil
 }
 
-// add applies one event of a session.
-func (r *recording) add(ev plumb.Event) {
+// Add applies one event of a session.
+func (r *Recording) Add(ev plumb.Event) {
 	switch ev.Type {
 	case plumb.EventSessionFinished:
-		*r.session(ev.Repetition, ev.Session) = session{
-			repetition: ev.Repetition, number: ev.Session, report: ev.Report, failure: ev.Failure,
+		*r.session(ev.Repetition, ev.Session) = Session{
+			Repetition: ev.Repetition, Number: ev.Session, Report: ev.Report, Failure: ev.Failure,
 		}
 	case plumb.EventSessionJudged:
-		r.session(ev.Repetition, ev.Session).judgement = ev.Judgement
+		r.session(ev.Repetition, ev.Session).Judgement = ev.Judgement
 	default:
 	}
 }
 
 // summarized returns the recording of a plain execution, figures only, without reading the log.
-func (c *cell) summarized() *recording {
-	return &recording{repetitions: [][]*session{{{
-		repetition: 1, number: 1,
-		report:    &plumb.SessionReport{Usage: c.Usage(), DurationMs: c.DurationMs, LatencyMs: c.LatencyMs},
-		judgement: &plumb.Judgement{Outcome: c.Outcome, Status: c.Status, Score: c.Score},
+func (c *Cell) summarized() *Recording {
+	return &Recording{Repetitions: [][]*Session{{{
+		Repetition: 1, Number: 1,
+		Report:    &plumb.SessionReport{Usage: c.Usage(), DurationMs: c.DurationMs, LatencyMs: c.LatencyMs},
+		Judgement: &plumb.Judgement{Outcome: c.Outcome, Status: c.Status, Score: c.Score},
 	}}}}
 }
 
 // session returns the session with the given numbers and creates it if it is new.
-func (r *recording) session(repetition, number int) *session {
-	at, known := slices.BinarySearchFunc(r.repetitions, repetition, func(sessions []*session, n int) int {
-		return cmp.Compare(sessions[0].repetition, n)
+func (r *Recording) session(repetition, number int) *Session {
+	at, known := slices.BinarySearchFunc(r.Repetitions, repetition, func(sessions []*Session, n int) int {
+		return cmp.Compare(sessions[0].Repetition, n)
 	})
 	if !known {
-		r.repetitions = slices.Insert(r.repetitions, at, nil)
+		r.Repetitions = slices.Insert(r.Repetitions, at, nil)
 	}
-	sessions := r.repetitions[at]
-	i, known := slices.BinarySearchFunc(sessions, number, func(s *session, n int) int {
-		return cmp.Compare(s.number, n)
+	sessions := r.Repetitions[at]
+	i, known := slices.BinarySearchFunc(sessions, number, func(s *Session, n int) int {
+		return cmp.Compare(s.Number, n)
 	})
 	if !known {
-		sessions = slices.Insert(sessions, i, &session{repetition: repetition, number: number})
-		r.repetitions[at] = sessions
+		sessions = slices.Insert(sessions, i, &Session{Repetition: repetition, Number: number})
+		r.Repetitions[at] = sessions
 	}
 	return sessions[i]
 }
 
-// final returns the last session of a repetition, which decides it.
-func final(sessions []*session) *session { return sessions[len(sessions)-1] }
+// Final returns the last session of a repetition, which decides it.
+func Final(sessions []*Session) *Session { return sessions[len(sessions)-1] }
 
 // last returns the last session of the execution, or nil.
-func (r *recording) last() *session {
-	if len(r.repetitions) == 0 {
+func (r *Recording) last() *Session {
+	if len(r.Repetitions) == 0 {
 		return nil
 	}
-	return final(r.repetitions[len(r.repetitions)-1])
+	return Final(r.Repetitions[len(r.Repetitions)-1])
 }
 
 // deciding returns the session that best explains the result: the last session with the same
 // outcome, or else the last session.
-func (r *recording) deciding(outcome plumb.Outcome) *session {
-	for _, sessions := range slices.Backward(r.repetitions) {
-		if s := final(sessions); s.outcome() == outcome {
+func (r *Recording) deciding(outcome plumb.Outcome) *Session {
+	for _, sessions := range slices.Backward(r.Repetitions) {
+		if s := Final(sessions); s.Outcome() == outcome {
 			return s
 		}
 	}
 	return r.last()
 }
 
-// retries counts the sessions after the first of each repetition.
-func (r *recording) retries() int {
+// Retries counts the sessions after the first of each repetition.
+func (r *Recording) Retries() int {
 	n := 0
-	for _, sessions := range r.repetitions {
+	for _, sessions := range r.Repetitions {
 		n += len(sessions) - 1
 	}
 	return n
 }
 
 // usage returns the mean over the final sessions of all repetitions.
-func (r *recording) usage() plumb.Usage {
+func (r *Recording) usage() plumb.Usage {
 	var usages []plumb.Usage
-	for _, sessions := range r.repetitions {
-		if s := final(sessions); s.report != nil {
-			usages = append(usages, s.report.Usage)
+	for _, sessions := range r.Repetitions {
+		if s := Final(sessions); s.Report != nil {
+			usages = append(usages, s.Report.Usage)
 		}
 	}
 	return analyze.MeanUsage(usages)
 }
 
-// trouble returns why a session did not pass, or nil.
-func (s *session) trouble() *plumb.Failure {
-	if s.judgement != nil {
-		return s.judgement.Failure
+// Trouble returns why a session did not pass, or nil.
+func (s *Session) Trouble() *plumb.Failure {
+	if s.Judgement != nil {
+		return s.Judgement.Failure
 	}
-	return s.failure
+	return s.Failure
 }
 
-// outcome returns how a session ended. A session that was never judged has only its failure.
-func (s *session) outcome() plumb.Outcome {
+// Outcome returns how a session ended. A session that was never judged has only its failure.
+func (s *Session) Outcome() plumb.Outcome {
 	switch {
-	case s.judgement != nil:
-		return s.judgement.Outcome
-	case s.failure != nil:
-		return s.failure.Origin.Outcome(s.report.Began())
+	case s.Judgement != nil:
+		return s.Judgement.Outcome
+	case s.Failure != nil:
+		return s.Failure.Origin.Outcome(s.Report.Began())
 	default:
 		return plumb.OutcomeError
 	}
 }
 
-func (s *session) status(expectedFail bool) plumb.Status {
-	if s.judgement != nil {
-		return s.judgement.Status
+func (s *Session) Status(expectedFail bool) plumb.Status {
+	if s.Judgement != nil {
+		return s.Judgement.Status
 	}
 	origin := plumb.OriginRunner
-	if s.failure != nil {
-		origin = s.failure.Origin
+	if s.Failure != nil {
+		origin = s.Failure.Origin
 	}
-	return plumb.StatusOf(s.outcome(), origin, expectedFail)
+	return plumb.StatusOf(s.Outcome(), origin, expectedFail)
 }
 
-// output returns the answer, or "".
-func (s *session) output() string {
-	if s == nil || s.report == nil {
+// Output returns the answer, or "".
+func (s *Session) Output() string {
+	if s == nil || s.Report == nil {
 		return ""
 	}
-	return s.report.FinalOutput
+	return s.Report.FinalOutput
 }
 
 // The documented shapes. Keys are never renamed. docs/results.md lists the keys that Plumb adds.
 
-type resultError struct {
+type ResultError struct {
 	Name    string `json:"name"`
 	Message string `json:"message"`
 	Stack   string `json:"stack,omitempty"`
@@ -287,7 +287,7 @@ type resultError struct {
 
 // trouble is why a session or an execution did not pass, as documented.
 type trouble struct {
-	Error   *resultError        `json:"error,omitempty"`
+	Error   *ResultError        `json:"error,omitempty"`
 	Origin  plumb.Origin        `json:"failureOrigin,omitempty"`
 	Class   *plumb.FailureClass `json:"failureClass,omitempty"`
 	LogPath string              `json:"failureLogPath,omitempty"`
@@ -384,22 +384,22 @@ func (c *caseResult) size() int {
 	return n + n/16
 }
 
-// detail selects how much of the sessions a document shows.
-type detail int
+// Detail selects how much of the sessions a document shows.
+type Detail int
 
 const (
-	full  detail = iota // each session report and each verdict once
-	brief               // figures only
+	Full  Detail = iota // each session report and each verdict once
+	Brief               // figures only
 )
 
-// result builds the documented result of the execution.
-func (c *cell) result(rec *recording, d detail) runnerResult {
-	root := c.run.Info.ArtifactDir
+// Result builds the documented result of the execution.
+func (c *Cell) Result(rec *Recording, d Detail) runnerResult {
+	root := c.Run.Info.ArtifactDir
 	res := runnerResult{
-		Runner: *c.runner, Passed: c.Status.OK(), Status: c.Status, Outcome: c.Outcome,
-		RepeatTarget: c.repeats(), CompletedRepetitions: len(rec.repetitions), RetryCount: rec.retries(),
+		Runner: *c.Runner, Passed: c.Status.OK(), Status: c.Status, Outcome: c.Outcome,
+		RepeatTarget: c.Repeats(), CompletedRepetitions: len(rec.Repetitions), RetryCount: rec.Retries(),
 		Cached: int(c.Cached), DurationMs: c.DurationMs, LatencyMs: c.LatencyMs, JudgeCostUSD: c.JudgeCostUSD,
-		Steps: c.Steps, Snapshot: c.Snapshot, ExecutionArtifactDir: c.dir(root),
+		Steps: c.Steps, Snapshot: c.Snapshot, ExecutionArtifactDir: c.Dir(root),
 	}
 	if c.State != plumb.ExecutionDone { // the run is over, but this execution is not done
 		res.Status, res.Outcome = plumb.StatusSkipped, plumb.OutcomeSkipped
@@ -410,7 +410,7 @@ func (c *cell) result(rec *recording, d detail) runnerResult {
 	if c.Outcome.Measured() {
 		res.Score = &c.Score
 	}
-	if s, ok := analyze.SamplesOf(c.run, c.at); ok {
+	if s, ok := analyze.SamplesOf(c.Run, c.At); ok {
 		figures := s.Figures()
 		res.Samples, res.Label, res.Sure = &figures, s.Label, figures.Sure
 	}
@@ -420,36 +420,36 @@ func (c *cell) result(rec *recording, d detail) runnerResult {
 		shown = rec.deciding(c.Outcome)
 	}
 	res.trouble = executionTrouble(c.Execution, shown).in(d)
-	for _, sessions := range rec.repetitions {
+	for _, sessions := range rec.Repetitions {
 		r := c.repetition(sessions, d)
-		if shown != nil && final(sessions) == shown {
+		if shown != nil && Final(sessions) == shown {
 			r.Report, r.Verdicts = nil, nil // the execution has them
 		}
 		if r.Passed {
 			res.SuccessfulRepetitions++
 		}
 		if res.RepeatTarget == 1 { // documented: the sessions of a single repetition appear at the execution, too
-			res.Sessions, r.Sessions = r.Sessions, outlines(r.Sessions, c.runner)
+			res.Sessions, r.Sessions = r.Sessions, outlines(r.Sessions, c.Runner)
 		}
 		res.Repetitions = append(res.Repetitions, r)
 	}
 	if last == nil {
 		return res
 	}
-	res.Session, res.ArtifactDir = shown.number, c.sessionDir(root, shown.repetition, shown.number)
+	res.Session, res.ArtifactDir = shown.Number, c.SessionDir(root, shown.Repetition, shown.Number)
 	if !res.Passed {
-		res.StoppedAtRepetition = last.repetition
-		if shown.report != nil {
-			res.DurationMs, res.LatencyMs = shown.report.DurationMs, shown.report.LatencyMs
+		res.StoppedAtRepetition = last.Repetition
+		if shown.Report != nil {
+			res.DurationMs, res.LatencyMs = shown.Report.DurationMs, shown.Report.LatencyMs
 		}
 	}
-	if usage := usageOf(c.Execution, rec); usage != (plumb.Usage{}) && (d == brief || len(rec.repetitions) > 1) {
+	if usage := usageOf(c.Execution, rec); usage != (plumb.Usage{}) && (d == Brief || len(rec.Repetitions) > 1) {
 		res.Usage = &usage // the report of a single repetition has it
 	}
-	if d == full {
-		res.Report = shown.report
-		if shown.judgement != nil {
-			res.Verdicts = shown.judgement.Verdicts
+	if d == Full {
+		res.Report = shown.Report
+		if shown.Judgement != nil {
+			res.Verdicts = shown.Judgement.Verdicts
 		}
 	}
 	return res
@@ -457,18 +457,18 @@ func (c *cell) result(rec *recording, d detail) runnerResult {
 
 // usageOf returns what an execution used: the mean over its repetitions, or the usage of the failed
 // session.
-func usageOf(e *plumb.Execution, rec *recording) plumb.Usage {
+func usageOf(e *plumb.Execution, rec *Recording) plumb.Usage {
 	if !e.Status.OK() {
-		if s := rec.deciding(e.Outcome); s != nil && s.report != nil {
-			return s.report.Usage
+		if s := rec.deciding(e.Outcome); s != nil && s.Report != nil {
+			return s.Report.Usage
 		}
 	}
 	return rec.usage()
 }
 
 // in removes what a document without sessions does not show.
-func (t trouble) in(d detail) trouble {
-	if d == brief && t.Error != nil {
+func (t trouble) in(d Detail) trouble {
+	if d == Brief && t.Error != nil {
 		short := *t.Error
 		short.Stack = ""
 		t.Error, t.LogPath = &short, ""
@@ -478,15 +478,15 @@ func (t trouble) in(d detail) trouble {
 
 // executionTrouble returns why an execution did not pass. As documented, an expected failure has
 // none.
-func executionTrouble(e *plumb.Execution, decided *session) trouble {
+func executionTrouble(e *plumb.Execution, decided *Session) trouble {
 	switch {
 	case e.State != plumb.ExecutionDone || e.Status.OK():
 		return trouble{}
 	case e.Status == plumb.StatusUnexpectedPassed:
 		class := plumb.ClassUnexpectedPass()
-		return trouble{Error: &resultError{Name: "Error", Message: unexpectedPass}, Class: &class}
-	case decided != nil && decided.trouble() != nil:
-		t := troubleOf(decided.trouble())
+		return trouble{Error: &ResultError{Name: "Error", Message: UnexpectedPass}, Class: &class}
+	case decided != nil && decided.Trouble() != nil:
+		t := troubleOf(decided.Trouble())
 		if e.Class != nil {
 			t.Class = e.Class
 		}
@@ -494,18 +494,18 @@ func executionTrouble(e *plumb.Execution, decided *session) trouble {
 	case e.Outcome == plumb.OutcomeSkipped && e.Reason == "":
 		return trouble{}
 	}
-	return trouble{Error: &resultError{Name: e.Origin.ErrorName(), Message: e.Reason}, Origin: e.Origin, Class: e.Class}
+	return trouble{Error: &ResultError{Name: e.Origin.ErrorName(), Message: e.Reason}, Origin: e.Origin, Class: e.Class}
 }
 
-// unexpectedPass is the message for an unexpected pass.
-const unexpectedPass = "passed, but marked expected_fail: remove the mark if this is fixed"
+// UnexpectedPass is the message for an unexpected pass.
+const UnexpectedPass = "passed, but marked expected_fail: remove the mark if this is fixed"
 
 func troubleOf(f *plumb.Failure) trouble {
 	if f == nil {
 		return trouble{}
 	}
 	return trouble{
-		Error: &resultError{
+		Error: &ResultError{
 			Name: cmp.Or(f.Name, f.Origin.ErrorName()), Message: f.Message, Stack: f.Stack,
 			Hint: f.Hint,
 		},
@@ -513,15 +513,15 @@ func troubleOf(f *plumb.Failure) trouble {
 	}
 }
 
-func (c *cell) repetition(sessions []*session, d detail) repetitionResult {
-	last := final(sessions)
+func (c *Cell) repetition(sessions []*Session, d Detail) repetitionResult {
+	last := Final(sessions)
 	r := repetitionResult{
-		Repetition:    last.repetition,
+		Repetition:    last.Repetition,
 		sessionResult: c.session(last, d),
 		RetryCount:    len(sessions) - 1,
 	}
 	// As documented, all sessions are listed when each has an artifact directory.
-	if len(sessions) > 1 || keepsArtifacts(c.runner) {
+	if len(sessions) > 1 || keepsArtifacts(c.Runner) {
 		for _, s := range sessions {
 			x := c.session(s, d)
 			if s == last {
@@ -545,41 +545,41 @@ func outlines(sessions []sessionResult, runner *plumb.RunnerInfo) []sessionResul
 	return out
 }
 
-func (c *cell) session(s *session, d detail) sessionResult {
-	status := s.status(c.info.ExpectedFail)
+func (c *Cell) session(s *Session, d Detail) sessionResult {
+	status := s.Status(c.Info.ExpectedFail)
 	r := sessionResult{
-		Passed: status.OK(), Status: status, Outcome: s.outcome(), Session: s.number,
-		trouble: troubleOf(s.trouble()).in(d),
+		Passed: status.OK(), Status: status, Outcome: s.Outcome(), Session: s.Number,
+		trouble: troubleOf(s.Trouble()).in(d),
 	}
 	if status == plumb.StatusUnexpectedPassed {
 		r.Class = new(plumb.ClassUnexpectedPass())
 	}
-	if s.judgement != nil && r.Outcome.Measured() {
-		r.Score = &s.judgement.Score
+	if s.Judgement != nil && r.Outcome.Measured() {
+		r.Score = &s.Judgement.Score
 	}
-	if dir := c.sessionDir(c.run.Info.ArtifactDir, s.repetition, s.number); dir != "" {
+	if dir := c.SessionDir(c.Run.Info.ArtifactDir, s.Repetition, s.Number); dir != "" {
 		r.ArtifactDir, r.ExecutionArtifactDir = dir, dir // documented: both name the session's own directory
-		if d == full {
-			r.Runner = c.runner
+		if d == Full {
+			r.Runner = c.Runner
 		}
 	}
-	if s.report != nil {
-		r.DurationMs = s.report.DurationMs
-		if d == brief {
-			r.Usage = &s.report.Usage
+	if s.Report != nil {
+		r.DurationMs = s.Report.DurationMs
+		if d == Brief {
+			r.Usage = &s.Report.Usage
 		}
 	}
-	if d == full {
-		r.Report = s.report
-		if s.judgement != nil {
-			r.Verdicts = s.judgement.Verdicts
+	if d == Full {
+		r.Report = s.Report
+		if s.Judgement != nil {
+			r.Verdicts = s.Judgement.Verdicts
 		}
 	}
 	return r
 }
 
-// stamp renders a time as documented: ISO 8601 in UTC with milliseconds; "" for no time.
-func stamp(t time.Time) string {
+// Stamp renders a time as documented: ISO 8601 in UTC with milliseconds; "" for no time.
+func Stamp(t time.Time) string {
 	if t.IsZero() {
 		return ""
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
-// round12 removes the noise in the last digits of a sum of fractions: 12 digits are left.
-func round12(x float64) float64 {
+// Round12 removes the noise in the last digits of a sum of fractions: 12 digits are left.
+func Round12(x float64) float64 {
 	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 12, 64), 64)
 	if err != nil {
 		return x
@@ -21,14 +21,14 @@ func round12(x float64) float64 {
 	return rounded
 }
 
-// rateCells renders a rate for the tables of all reports: passed of measured, rate, interval,
+// RateCells renders a rate for the tables of all reports: passed of measured, rate, interval,
 // coverage.
-func rateCells(r analyze.Rate, dash string) []string {
+func RateCells(r analyze.Rate, dash string) []string {
 	rate, interval := "n/a", "n/a"
 	if value, ok := r.Value(); ok {
 		rate, interval = text.Percent(value), dash
 		if lo, hi, ok := r.Interval(); ok {
-			interval = shares(lo, hi, dash)
+			interval = Shares(lo, hi, dash)
 		}
 	}
 	return []string{
@@ -36,9 +36,9 @@ func rateCells(r analyze.Rate, dash string) []string {
 	}
 }
 
-// shares renders the bounds of a share. They are rounded outward: the shown interval is never
+// Shares renders the bounds of a share. They are rounded outward: the shown interval is never
 // narrower than the computed one.
-func shares(lo, hi float64, dash string) string {
+func Shares(lo, hi float64, dash string) string {
 	return fmt.Sprintf("%.0f%s%.0f %%", math.Floor(lo*100), dash, math.Ceil(hi*100))
 }
 
@@ -46,13 +46,13 @@ func shares(lo, hi float64, dash string) string {
 func sampleWords(x *analyze.Repetitions, dash string) string {
 	rate, interval := text.Percent(float64(x.Passed)/float64(x.Measured)), ""
 	if x.Rate.OK {
-		rate, interval = text.Percent(x.Rate.Value), ", 95 % "+shares(x.Rate.Lo, x.Rate.Hi, dash)
+		rate, interval = text.Percent(x.Rate.Value), ", 95 % "+Shares(x.Rate.Lo, x.Rate.Hi, dash)
 	}
 	return fmt.Sprintf("rate %s (%s/%s samples%s)", rate, text.Count(x.Passed), text.Count(x.Measured), interval)
 }
 
-// timesWords describes how long the cases took, or returns "" when none was measured.
-func timesWords(run *plumb.Run, dash string) string {
+// TimesWords describes how long the cases took, or returns "" when none was measured.
+func TimesWords(run *plumb.Run, dash string) string {
 	t := analyze.Times(run)
 	if t.N == 0 {
 		return ""
@@ -64,8 +64,8 @@ func timesWords(run *plumb.Run, dash string) string {
 	return fmt.Sprintf("a case %s, %s p90, %s max", median, text.Millis(t.P90), text.Millis(t.Max))
 }
 
-// verdictWords summarizes a run in one line. With repetitions, the rate is that of the samples.
-func verdictWords(run *plumb.Run, r analyze.Rate, dash string) string {
+// VerdictWords summarizes a run in one line. With repetitions, the rate is that of the samples.
+func VerdictWords(run *plumb.Run, r analyze.Rate, dash string) string {
 	if r.Planned == 0 {
 		return "nothing to run: no case was selected"
 	}
@@ -96,45 +96,45 @@ func verdictWords(run *plumb.Run, r analyze.Rate, dash string) string {
 	return strings.Join(parts, ", ")
 }
 
-// rateList is the pass rates of one kind: "prompt", "category", "difficulty" or "tag".
-type rateList struct {
-	kind  string
-	rates []analyze.Rate
+// RateList is the pass rates of one kind: "prompt", "category", "difficulty" or "tag".
+type RateList struct {
+	Kind  string
+	Rates []analyze.Rate
 }
 
-// rateLists returns the kinds of rates with more than one entry.
-func rateLists(b *analyze.Breakdown) (lists []rateList) {
+// RateLists returns the kinds of rates with more than one entry.
+func RateLists(b *analyze.Breakdown) (lists []RateList) {
 	if len(b.Prompts) > 1 {
-		lists = append(lists, rateList{"prompt", b.Prompts})
+		lists = append(lists, RateList{"prompt", b.Prompts})
 	}
 	if b.HasCategories() {
-		lists = append(lists, rateList{"category", b.Categories})
+		lists = append(lists, RateList{"category", b.Categories})
 	}
 	if b.HasDifficulties() {
-		lists = append(lists, rateList{"difficulty", b.Difficulties})
+		lists = append(lists, RateList{"difficulty", b.Difficulties})
 	}
 	if b.HasTags() {
-		lists = append(lists, rateList{"tag", b.Tags})
+		lists = append(lists, RateList{"tag", b.Tags})
 	}
 	return lists
 }
 
-// notePrefix names the runner of a note if there are several.
-func notePrefix(run *plumb.Run, i int) string {
+// NotePrefix names the runner of a note if there are several.
+func NotePrefix(run *plumb.Run, i int) string {
 	if len(run.Info.Runners) == 1 {
 		return ""
 	}
 	return text.OneLine(run.Info.Runners[i].ID) + ": "
 }
 
-func cacheWords(spent analyze.Spending) string {
+func CacheWords(spent analyze.Spending) string {
 	return text.Count(spent.Cached) + " of " + text.Plural(spent.Sessions, "answer") + " from the cache"
 }
 
-// costWords returns the cost of a run, and for how many executions it is unknown.
-func costWords(spent analyze.Spending, run *plumb.Run) string {
+// CostWords returns the cost of a run, and for how many executions it is unknown.
+func CostWords(spent analyze.Spending, run *plumb.Run) string {
 	if !spent.Priced(run) {
-		return "unknown" + noPrice(run)
+		return "unknown" + NoPrice(run)
 	}
 	words := text.Money(spent.CostUSD)
 	if spent.JudgeCostUSD > 0 {
@@ -146,8 +146,8 @@ func costWords(spent analyze.Spending, run *plumb.Run) string {
 	return words
 }
 
-// noPrice names the models that used tokens without a known price, after a space.
-func noPrice(run *plumb.Run) string {
+// NoPrice names the models that used tokens without a known price, after a space.
+func NoPrice(run *plumb.Run) string {
 	var models []string
 	for i := range run.Info.Runners {
 		model := text.OneLine(run.Info.Runners[i].Agent.Model)

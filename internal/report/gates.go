@@ -10,16 +10,16 @@ import (
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
-// gateLine is the result of one gate, for people.
-type gateLine struct {
-	result analyze.GateResult
-	words  string
+// GateLine is the result of one gate, for people.
+type GateLine struct {
+	Result analyze.GateResult
+	Words  string
 }
 
-// gateLines describes the gates of a run: each runner and prompt that does not meet one, or how many
+// GateLines describes the gates of a run: each runner and prompt that does not meet one, or how many
 // meet it.
-func gateLines(run *plumb.Run, dot, dash string) []gateLine {
-	var lines []gateLine
+func GateLines(run *plumb.Run, dot, dash string) []GateLine {
+	var lines []GateLine
 	outcomes := analyze.Gates(run)
 	for i := range run.Info.Gates {
 		g := &run.Info.Gates[i]
@@ -35,13 +35,13 @@ func gateLines(run *plumb.Run, dot, dash string) []gateLine {
 				held++
 				continue
 			}
-			lines = append(lines, gateLine{o.Result, title + "is " + string(o.Result) + ": " + last})
+			lines = append(lines, GateLine{o.Result, title + "is " + string(o.Result) + ": " + last})
 		}
 		switch {
 		case held == 1 && len(lines) == before:
-			lines = append(lines, gateLine{analyze.Holds, title + "holds: " + last})
+			lines = append(lines, GateLine{analyze.Holds, title + "holds: " + last})
 		case held > 0 && len(lines) == before:
-			lines = append(lines, gateLine{analyze.Holds, title + "holds for all " + strconv.Itoa(held)})
+			lines = append(lines, GateLine{analyze.Holds, title + "holds for all " + strconv.Itoa(held)})
 		}
 	}
 	return lines
@@ -65,12 +65,12 @@ func runGateWords(g *plumb.Gate) string {
 	if g.Kind != "" {
 		words += " of " + string(g.Kind) + " " + g.Name
 	}
-	return text.OneLine(words) + " >= " + strconv.FormatFloat(round12(g.Least*100), 'g', 6, 64) + " %"
+	return text.OneLine(words) + " >= " + strconv.FormatFloat(Round12(g.Least*100), 'g', 6, 64) + " %"
 }
 
 // gateValue renders what a gate is about.
 func gateValue(o *analyze.GateOutcome, dash string) string {
-	cells := rateCells(o.Counts, dash)
+	cells := RateCells(o.Counts, dash)
 	switch {
 	case o.Metric == plumb.GateCoverage:
 		return text.Percent(o.Counts.Coverage()) + " (" + cells[3] + " measured)"

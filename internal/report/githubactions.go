@@ -23,45 +23,45 @@ const annotations = 10
 // to the step summary.
 func writeActions(out io.Writer, getenv func(string) string, src *Source, run *plumb.Run) error {
 	w := bufio.NewWriter(out)
-	if lines := decisionLines(src, run); len(lines) > 0 {
+	if lines := DecisionLines(src, run); len(lines) > 0 {
 		level := "notice"
 		if c := run.Decision.Conclusion; c == string(compare.Worse) || c == string(compare.Violated) {
 			level = "error"
 		}
-		fmt.Fprintf(w, "::%s title=%s::%s\n", level, escapeProperty(src.Redact.String(suiteTitle(&run.Info, " "))),
+		fmt.Fprintf(w, "::%s title=%s::%s\n", level, escapeProperty(src.Redact.String(SuiteTitle(&run.Info, " "))),
 			escapeData(src.Redact.String(strings.Join(lines, "\n"))))
 	}
-	for _, l := range gateLines(run, " · ", "–") {
+	for _, l := range GateLines(run, " · ", "–") {
 		level := map[analyze.GateResult]string{
 			analyze.Holds: "notice", analyze.Violated: "error", analyze.Unproven: "warning",
-		}[l.result]
-		fmt.Fprintf(w, "::%s title=gate::%s\n", level, escapeData(src.Redact.String(l.words)))
+		}[l.Result]
+		fmt.Fprintf(w, "::%s title=gate::%s\n", level, escapeData(src.Redact.String(l.Words)))
 	}
 	f := analyze.Find(run, annotations)
 	left := map[string]int{"error": annotations, "warning": annotations}
-	for _, section := range sectionsOf(&f) {
+	for _, section := range SectionsOf(&f) {
 		level := "warning"
-		if section.failed {
+		if section.Failed {
 			level = "error"
 		}
-		for _, g := range section.groups {
+		for _, g := range section.Groups {
 			for _, x := range g.Executions[:min(len(g.Executions), left[level])] {
 				left[level]--
-				c := cellAt(run, x)
-				rec, decided, err := c.decided(src.Sessions)
+				c := CellAt(run, x)
+				rec, decided, err := c.Decided(src.Sessions)
 				if err != nil {
 					return fmt.Errorf("write github-actions report: %w", err)
 				}
 				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level,
-					escapeProperty(src.Redact.String(text.OneLine(c.info.ID)+" > "+text.OneLine(c.runner.ID))),
+					escapeProperty(src.Redact.String(text.OneLine(c.Info.ID)+" > "+text.OneLine(c.Runner.ID))),
 					annotationPlace(getenv("GITHUB_WORKSPACE"), src.Project, &c, decided),
-					escapeData(src.Redact.String(annotation(&c, section.title, rec, decided))))
+					escapeData(src.Redact.String(annotation(&c, section.Title, rec, decided))))
 			}
 		}
 	}
-	for _, c := range conclusionsOf(src, run) {
-		if c.warning {
-			fmt.Fprintf(w, "::warning title=%s::%s\n", escapeProperty(c.label), escapeData(src.Redact.String(c.text)))
+	for _, c := range ConclusionsOf(src, run) {
+		if c.Warning {
+			fmt.Fprintf(w, "::warning title=%s::%s\n", escapeProperty(c.Label), escapeData(src.Redact.String(c.Text)))
 		}
 	}
 	err := w.Flush()
@@ -75,19 +75,19 @@ func writeActions(out io.Writer, getenv func(string) string, src *Source, run *p
 }
 
 // sourceOf returns the source position of the check that failed, or nil.
-func sourceOf(s *session) *plumb.Position {
+func sourceOf(s *Session) *plumb.Position {
 	if s == nil {
 		return nil
 	}
-	if s.judgement != nil {
-		for i := range s.judgement.Verdicts {
-			v := &s.judgement.Verdicts[i]
+	if s.Judgement != nil {
+		for i := range s.Judgement.Verdicts {
+			v := &s.Judgement.Verdicts[i]
 			if !v.Pass && v.Error == nil && v.Source != nil {
 				return v.Source
 			}
 		}
 	}
-	if f := s.trouble(); f != nil {
+	if f := s.Trouble(); f != nil {
 		return f.Source
 	}
 	return nil
@@ -95,10 +95,10 @@ func sourceOf(s *session) *plumb.Position {
 
 // annotationPlace returns the properties that attach an annotation to the line of the check, or else
 // of the case. GitHub expects paths relative to the repository.
-func annotationPlace(workspace, project string, c *cell, s *session) string {
+func annotationPlace(workspace, project string, c *Cell, s *Session) string {
 	p := sourceOf(s)
 	if p == nil {
-		at := c.info.Source
+		at := c.Info.Source
 		if workspace != "" && project != "" && at.File != "" && !filepath.IsAbs(at.File) {
 			at.File = filepath.Join(project, at.File)
 		}
@@ -107,7 +107,7 @@ func annotationPlace(workspace, project string, c *cell, s *session) string {
 	if p.File == "" {
 		return ""
 	}
-	file := filepath.ToSlash(text.OneLine(plainPath(p.File)))
+	file := filepath.ToSlash(text.OneLine(PlainPath(p.File)))
 	if workspace != "" {
 		file = strings.TrimPrefix(file, strings.TrimSuffix(filepath.ToSlash(workspace), "/")+"/")
 	}
@@ -122,29 +122,29 @@ func annotationPlace(workspace, project string, c *cell, s *session) string {
 }
 
 // annotation returns the message of one annotation: why, and then the documented lines.
-func annotation(c *cell, word string, rec *recording, decided *session) string {
+func annotation(c *Cell, word string, rec *Recording, decided *Session) string {
 	class, why := classID(c.Execution), ""
 	if c.Status == plumb.StatusUnexpectedPassed {
-		class, word = plumb.ClassUnexpectedPass().ID, unexpectedPass
+		class, word = plumb.ClassUnexpectedPass().ID, UnexpectedPass
 	} else {
 		why = text.Clip(whyText(c.Execution, decided), markdownText)
 	}
 	lines := []string{strings.TrimSuffix(word+": "+why, ": "), "failure class: " + text.OneLine(class)}
-	if target := c.repeats(); target > 1 {
-		lines = append(lines, fmt.Sprintf("repeats: %d/%d", len(rec.repetitions), target))
+	if target := c.Repeats(); target > 1 {
+		lines = append(lines, fmt.Sprintf("repeats: %d/%d", len(rec.Repetitions), target))
 	}
-	if s, ok := analyze.SamplesOf(c.run, c.at); ok && s.Label == analyze.Flaky {
-		lines = append(lines, "flaky: "+flakyWords(&s))
+	if s, ok := analyze.SamplesOf(c.Run, c.At); ok && s.Label == analyze.Flaky {
+		lines = append(lines, "flaky: "+FlakyWords(&s))
 	}
-	if n := rec.retries(); n > 0 {
+	if n := rec.Retries(); n > 0 {
 		lines = append(lines, fmt.Sprintf("retries: %d", n))
 	}
 	if c.Origin != "" {
 		lines = append(lines, "failure origin: "+text.OneLine(string(c.Origin)))
 	}
-	if dir := c.dir(c.run.Info.ArtifactDir); dir != "" && decided != nil {
+	if dir := c.Dir(c.Run.Info.ArtifactDir); dir != "" && decided != nil {
 		lines = append(lines,
-			"artifact directory: "+text.OneLine(plumb.SessionDir(dir, decided.repetition, decided.number)),
+			"artifact directory: "+text.OneLine(plumb.SessionDir(dir, decided.Repetition, decided.Number)),
 			"execution artifact directory: "+text.OneLine(dir))
 	}
 	return strings.Join(lines, "\n")

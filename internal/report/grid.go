@@ -9,37 +9,37 @@ import (
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
-// grid is the table of a run with several runners or prompts: a column for each prompt on each
+// Grid is the table of a run with several runners or prompts: a column for each prompt on each
 // runner, and a row for each case without its prompt.
-type grid struct {
-	columns []analyze.Column
-	// names are the headings of the columns.
-	names []string
-	items []gridItem
-	// rates are the rows above the cases, with a cell for each column.
-	rates []gridRow
+type Grid struct {
+	Columns []analyze.Column
+	// Names are the headings of the columns.
+	Names []string
+	Items []GridItem
+	// Rates are the rows above the cases, with a cell for each column.
+	Rates []GridRow
 }
 
-// gridItem is a case without its prompt, with the index of its execution in each column, or -1.
-type gridItem struct {
-	id string
-	at []int
+// GridItem is a case without its prompt, with the index of its execution in each column, or -1.
+type GridItem struct {
+	ID string
+	At []int
 }
 
-type gridRow struct {
-	name  string
-	cells []string
+type GridRow struct {
+	Name  string
+	Cells []string
 }
 
-// gridOf returns the table of a run, or nil if it has a single column.
-func gridOf(run *plumb.Run, dot, dash string) *grid {
+// GridOf returns the table of a run, or nil if it has a single column.
+func GridOf(run *plumb.Run, dot, dash string) *Grid {
 	if len(run.Info.Runners) < 2 && len(analyze.Prompts(run)) < 2 {
 		return nil
 	}
-	g := &grid{columns: analyze.Columns(run)}
+	g := &Grid{Columns: analyze.Columns(run)}
 	place := map[string]int{} // by prompt
-	for i, c := range g.columns {
-		g.names = append(g.names, columnName(run, c.Prompt, c.Runner, dot))
+	for i, c := range g.Columns {
+		g.Names = append(g.Names, columnName(run, c.Prompt, c.Runner, dot))
 		if c.Runner == 0 {
 			place[c.Prompt] = i
 		}
@@ -49,12 +49,12 @@ func gridOf(run *plumb.Run, dot, dash string) *grid {
 		info := &run.Cases[c]
 		row, ok := rows[info.ItemID()]
 		if !ok {
-			row = len(g.items)
+			row = len(g.Items)
 			rows[info.ItemID()] = row
-			g.items = append(g.items, gridItem{text.OneLine(info.ItemID()), slices.Repeat([]int{-1}, len(g.columns))})
+			g.Items = append(g.Items, GridItem{text.OneLine(info.ItemID()), slices.Repeat([]int{-1}, len(g.Columns))})
 		}
 		for r := range run.Info.Runners {
-			g.items[row].at[place[info.Prompt]+r] = c*len(run.Info.Runners) + r
+			g.Items[row].At[place[info.Prompt]+r] = c*len(run.Info.Runners) + r
 		}
 	}
 	g.addRates(run, dash)
@@ -74,11 +74,11 @@ func columnName(run *plumb.Run, prompt string, runner int, dot string) string {
 	}
 }
 
-// title counts the prompts and the runners.
-func (g *grid) title(run *plumb.Run) string {
+// Title counts the prompts and the runners.
+func (g *Grid) Title(run *plumb.Run) string {
 	n := len(run.Info.Runners)
 	var parts []string
-	if prompts := len(g.columns) / n; g.columns[0].Prompt != "" || prompts > 1 {
+	if prompts := len(g.Columns) / n; g.Columns[0].Prompt != "" || prompts > 1 {
 		parts = append(parts, text.Plural(prompts, "prompt"))
 	}
 	if n > 1 {
@@ -89,14 +89,14 @@ func (g *grid) title(run *plumb.Run) string {
 
 // addRates adds the rates of the columns, and the counts of the groups in which not everything
 // passed.
-func (g *grid) addRates(run *plumb.Run, dash string) {
+func (g *Grid) addRates(run *plumb.Run, dash string) {
 	row := func(name string) []string {
-		g.rates = append(g.rates, gridRow{name, make([]string, len(g.columns))})
-		return g.rates[len(g.rates)-1].cells
+		g.Rates = append(g.Rates, GridRow{name, make([]string, len(g.Columns))})
+		return g.Rates[len(g.Rates)-1].Cells
 	}
-	cells := make([][]string, len(g.columns))
-	for i := range g.columns {
-		cells[i] = rateCells(g.columns[i].Overall, dash)
+	cells := make([][]string, len(g.Columns))
+	for i := range g.Columns {
+		cells[i] = RateCells(g.Columns[i].Overall, dash)
 	}
 	for at, name := range []string{"pass", "rate", "95 % interval", "coverage"} {
 		to := row(name)
@@ -113,13 +113,13 @@ func (g *grid) addRates(run *plumb.Run, dash string) {
 		}
 		to[column] = cell
 	}
-	for i := range g.columns {
-		for _, x := range repeatRows(run, g.columns[i].Overall, true, dash) {
-			cell := x.cells[1]
-			if x.cells[2] != dash {
-				cell += " (" + x.cells[2] + ")"
+	for i := range g.Columns {
+		for _, x := range RepeatRows(run, g.Columns[i].Overall, true, dash) {
+			cell := x.Cells[1]
+			if x.Cells[2] != dash {
+				cell += " (" + x.Cells[2] + ")"
 			}
-			add(x.name, i, cell)
+			add(x.Name, i, cell)
 		}
 	}
 	failing := map[string]bool{}
@@ -129,19 +129,19 @@ func (g *grid) addRates(run *plumb.Run, dash string) {
 		}
 		return kind + " " + text.OneLine(r.Name)
 	}
-	for i := range g.columns {
-		for _, list := range rateLists(&g.columns[i].Breakdown) {
-			for _, r := range list.rates {
+	for i := range g.Columns {
+		for _, list := range RateLists(&g.Columns[i].Breakdown) {
+			for _, r := range list.Rates {
 				if r.Passed < r.Planned {
-					failing[group(list.kind, &r)] = true
+					failing[group(list.Kind, &r)] = true
 				}
 			}
 		}
 	}
-	for i := range g.columns {
-		for _, list := range rateLists(&g.columns[i].Breakdown) {
-			for _, r := range list.rates {
-				if name := group(list.kind, &r); failing[name] && len(list.rates) > 1 {
+	for i := range g.Columns {
+		for _, list := range RateLists(&g.Columns[i].Breakdown) {
+			for _, r := range list.Rates {
+				if name := group(list.Kind, &r); failing[name] && len(list.Rates) > 1 {
 					add(name, i, text.Count(r.Passed)+"/"+text.Count(r.Measured()))
 				}
 			}
@@ -149,12 +149,12 @@ func (g *grid) addRates(run *plumb.Run, dash string) {
 	}
 }
 
-// notGreen returns the rows with an execution that is not green.
-func (g *grid) notGreen(run *plumb.Run) []gridItem {
-	var items []gridItem
-	for _, item := range g.items {
-		if slices.ContainsFunc(item.at, func(x int) bool {
-			return x >= 0 && wordOf(&run.Executions[x]).name != "pass"
+// NotGreen returns the rows with an execution that is not green.
+func (g *Grid) NotGreen(run *plumb.Run) []GridItem {
+	var items []GridItem
+	for _, item := range g.Items {
+		if slices.ContainsFunc(item.At, func(x int) bool {
+			return x >= 0 && WordOf(&run.Executions[x]).Name != "pass"
 		}) {
 			items = append(items, item)
 		}
@@ -162,23 +162,23 @@ func (g *grid) notGreen(run *plumb.Run) []gridItem {
 	return items
 }
 
-// headlines returns the result of each column in one line each, or of the whole run if it has one
+// Headlines returns the result of each column in one line each, or of the whole run if it has one
 // column. A sum over different models or prompts would be a number about nothing.
-func headlines(run *plumb.Run, g *grid, dash string) []headline {
+func Headlines(run *plumb.Run, g *Grid, dash string) []Headline {
 	if g == nil {
 		r := analyze.Rates(run).Overall
-		return []headline{{verdictWords(run, r, dash), r}}
+		return []Headline{{VerdictWords(run, r, dash), r}}
 	}
-	var all []headline
-	for i := range g.columns {
-		if r := g.columns[i].Overall; r.Planned > 0 {
-			all = append(all, headline{g.names[i] + ": " + verdictWords(run, r, dash), r})
+	var all []Headline
+	for i := range g.Columns {
+		if r := g.Columns[i].Overall; r.Planned > 0 {
+			all = append(all, Headline{g.Names[i] + ": " + VerdictWords(run, r, dash), r})
 		}
 	}
 	return all
 }
 
-type headline struct {
-	words string
-	rate  analyze.Rate
+type Headline struct {
+	Words string
+	Rate  analyze.Rate
 }

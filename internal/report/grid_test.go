@@ -82,10 +82,10 @@ func TestNoEstimateWhileASessionHangs(t *testing.T) {
 
 // A long prompt is shown with its first and its last part.
 func TestAskedOf(t *testing.T) {
-	if got := askedOf(" one\n two "); got != "one two" {
+	if got := AskedOf(" one\n two "); got != "one two" {
 		t.Errorf("a short prompt is %q", got)
 	}
-	got := askedOf("first " + strings.Repeat("x", 1000) + " last")
+	got := AskedOf("first " + strings.Repeat("x", 1000) + " last")
 	if !strings.HasPrefix(got, "first xxx") || !strings.HasSuffix(got, "xxx last") ||
 		!strings.Contains(got, "(811 more characters)") {
 		t.Errorf("a long prompt is %q", got)
@@ -97,7 +97,7 @@ func TestRound12(t *testing.T) {
 	for x, want := range map[float64]float64{
 		0.00013749999999999998: 0.0001375, 1.1500000000000002e-05: 1.15e-05, 1.0 / 3: 0.333333333333, 0: 0, 42: 42,
 	} {
-		if got := round12(x); got != want {
+		if got := Round12(x); got != want {
 			t.Errorf("%v becomes %v, want %v", x, got, want)
 		}
 	}

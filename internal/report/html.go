@@ -132,16 +132,16 @@ type htmlSession struct {
 func (b *htmlBlocks) executions(src *Source, run *plumb.Run) (*htmlIndex, error) {
 	index := &htmlIndex{RunID: text.OneLine(run.Info.ID), Runners: []string{}, List: []htmlExecution{}}
 	for i := range run.Info.Runners {
-		index.Runners = append(index.Runners, runnerTitle(&run.Info.Runners[i]))
+		index.Runners = append(index.Runners, RunnerTitle(&run.Info.Runners[i]))
 	}
-	agents := hasAgents(run)
+	agents := HasAgents(run)
 	sheet := newAnswerSheet(b.left / htmlAnswerPart)
 	for _, i := range htmlOrder(run) {
-		c := cellAt(run, i)
+		c := CellAt(run, i)
 		if c.State == plumb.ExecutionPlanned || c.Outcome == plumb.OutcomeSkipped && c.Sessions == 0 {
 			continue
 		}
-		rec, err := c.record(src.Sessions)
+		rec, err := c.Record(src.Sessions)
 		if err != nil {
 			return nil, err
 		}
@@ -154,7 +154,7 @@ func (b *htmlBlocks) executions(src *Source, run *plumb.Run) (*htmlIndex, error)
 		}
 		x.Runner, x.At = i%len(run.Info.Runners), i
 		if agents {
-			x.Used = agentCells(c.Execution, "–")
+			x.Used = AgentCells(c.Execution, "–")
 		}
 		index.List = append(index.List, x)
 	}
@@ -166,18 +166,18 @@ func (b *htmlBlocks) executions(src *Source, run *plumb.Run) (*htmlIndex, error)
 }
 
 // execution writes the sessions of one execution, and counts them in the index.
-func (b *htmlBlocks) execution(index *htmlIndex, src *Source, c *cell, rec *recording) (htmlExecution, error) {
+func (b *htmlBlocks) execution(index *htmlIndex, src *Source, c *Cell, rec *Recording) (htmlExecution, error) {
 	x := htmlExecution{
-		Case: text.OneLine(c.info.ID), Word: wordOf(c.Execution).name, Reason: text.Clean(c.Reason),
-		Category: text.OneLine(c.info.Category),
+		Case: text.OneLine(c.Info.ID), Word: WordOf(c.Execution).Name, Reason: text.Clean(c.Reason),
+		Category: text.OneLine(c.Info.Category),
 	}
 	if !c.Status.OK() {
-		x.Class = classLabel(c.Class, c.Origin)
+		x.Class = ClassLabel(c.Class, c.Origin)
 	}
-	for _, t := range c.info.Tags {
+	for _, t := range c.Info.Tags {
 		x.Tags = append(x.Tags, text.OneLine(t))
 	}
-	for _, repetition := range rec.repetitions {
+	for _, repetition := range rec.Repetitions {
 		for _, s := range repetition {
 			one, whole, err := b.session(src, c, s)
 			if err != nil {
@@ -185,7 +185,7 @@ func (b *htmlBlocks) execution(index *htmlIndex, src *Source, c *cell, rec *reco
 			}
 			x.Sessions = append(x.Sessions, one)
 			if one.Head < 0 {
-				x.Show = c.command("show", src)
+				x.Show = c.Command("show", src)
 			}
 			if whole {
 				index.Whole++
@@ -213,27 +213,27 @@ func htmlOrder(run *plumb.Run) []int {
 }
 
 // session writes the blocks of a session and reports whether all of it fits.
-func (b *htmlBlocks) session(src *Source, c *cell, s *session) (one htmlSession, whole bool, err error) {
+func (b *htmlBlocks) session(src *Source, c *Cell, s *Session) (one htmlSession, whole bool, err error) {
 	one = htmlSession{
-		Repetition: s.repetition, Session: s.number, Outcome: s.outcome(), Status: s.status(c.info.ExpectedFail),
+		Repetition: s.Repetition, Session: s.Number, Outcome: s.Outcome(), Status: s.Status(c.Info.ExpectedFail),
 		Head: -1,
 	}
 	head := headOf(s)
-	if head.Explain = c.askAbout(src, s); head.Explain != "" && src.Explained != nil {
-		if head.Explained, err = src.Explained(c.sessionDir(".", s.repetition, s.number)); err != nil {
+	if head.Explain = c.AskAbout(src, s); head.Explain != "" && src.Explained != nil {
+		if head.Explained, err = src.Explained(c.SessionDir(".", s.Repetition, s.Number)); err != nil {
 			return one, false, err
 		}
 		for i := range head.Explained {
 			head.Explained[i] = tidy(&tidier{}, head.Explained[i])
 		}
 	}
-	head.ArtifactDir = text.Clean(c.sessionDir(c.run.Info.ArtifactDir, s.repetition, s.number))
-	head.Show = c.command("show", src)
+	head.ArtifactDir = text.Clean(c.SessionDir(c.Run.Info.ArtifactDir, s.Repetition, s.Number))
+	head.Show = c.Command("show", src)
 	whole = true
-	if s.report != nil {
-		one.DurationMs = s.report.DurationMs
+	if s.Report != nil {
+		one.DurationMs = s.Report.DurationMs
 		var steps []step
-		steps, head.Subagents = timeline(s.report)
+		steps, head.Subagents = timeline(s.Report)
 		head.Steps, head.Kinds = len(steps), kindsOf(steps)
 		if head.Blocks, whole, err = b.timeline(steps); err != nil {
 			return one, false, err

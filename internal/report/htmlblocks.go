@@ -27,7 +27,7 @@ func (b *htmlBlocks) write(v any) (int, error) {
 	b.raw.Reset()
 	enc := json.NewEncoder(&b.raw)
 	enc.SetEscapeHTML(false) // the JSON is encoded as base64
-	if err := enc.Encode(without(b.redact, v)); err != nil {
+	if err := enc.Encode(Without(b.redact, v)); err != nil {
 		return -1, err
 	}
 	return b.add(b.raw.Bytes())
@@ -73,7 +73,7 @@ func (b *htmlBlocks) timeline(steps []step) ([]htmlBlock, bool, error) {
 		} else {
 			text.WriteByte(',')
 		}
-		if err := enc.Encode(without(b.redact, &steps[i])); err != nil {
+		if err := enc.Encode(Without(b.redact, &steps[i])); err != nil {
 			return nil, false, err
 		}
 		if n := i + 1 - from; n == htmlBlockSteps || text.Len() > htmlBlockBytes || i+1 == len(steps) {

@@ -74,7 +74,7 @@ func writePage(
 	out io.Writer, r *redact.Redactor, name string, front framed, size int, fill func(*htmlBlocks) (index any, err error),
 ) error {
 	w := bufio.NewWriterSize(out, 256<<10)
-	page := template.New("frame").Funcs(template.FuncMap{"diffKind": diffKind, "shown": shown})
+	page := template.New("frame").Funcs(template.FuncMap{"diffKind": diffKind, "shown": Shown})
 	for _, file := range []string{"frame.html", name} {
 		if _, err := page.Parse(htmlFile(file)); err != nil {
 			return err
@@ -83,7 +83,7 @@ func writePage(
 	style, script := htmlFile("page.css"), pageScript()
 	f := front.frame()
 	f.Policy, f.Style = contentPolicy(script, style), template.CSS(style) //nolint:gosec // an embedded file
-	if err := page.Execute(w, without(r, front)); err != nil {
+	if err := page.Execute(w, Without(r, front)); err != nil {
 		return err
 	}
 	gz, err := gzip.NewWriterLevel(nil, 4) // most of what level 6 gains, at twice the speed
@@ -94,7 +94,7 @@ func writePage(
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(without(r, index)) // escapes what could end a script element
+	data, err := json.Marshal(Without(r, index)) // escapes what could end a script element
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func matrixOf(run *plumb.Run) (prompts []string, rows [][]int) {
 func (f *htmlFront) matrix(run *plumb.Run) {
 	runners := run.Info.Runners
 	for i := range runners {
-		f.Runners = append(f.Runners, runnerTitle(&runners[i]))
+		f.Runners = append(f.Runners, RunnerTitle(&runners[i]))
 	}
 	prompts, rows := matrixOf(run)
 	f.Items = len(rows)
@@ -86,7 +86,7 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 					of = append(of, row[p]*len(runners)+r)
 				}
 			}
-			cells := rateCells(analyze.RateOf(run, of), "–")
+			cells := RateCells(analyze.RateOf(run, of), "–")
 			f.Columns = append(f.Columns, htmlColumn{r, text.OneLine(prompt), f.Runners[r], cells[0], cells[2]})
 		}
 	}
@@ -123,9 +123,9 @@ func (f *htmlFront) matrix(run *plumb.Run) {
 			f.LeftOut++
 		}
 	}
-	for _, w := range words() {
-		if n := counts[w.name]; n > 0 {
-			f.Legend = append(f.Legend, htmlLegend{w.name, w.mark, w.label, n})
+	for _, w := range Words() {
+		if n := counts[w.Name]; n > 0 {
+			f.Legend = append(f.Legend, htmlLegend{w.Name, w.Mark, w.Label, n})
 		}
 	}
 }
@@ -142,23 +142,23 @@ func addNames(list []string, names ...string) []string {
 
 // cell returns the cell of the execution at index i.
 func (f *htmlFront) cell(run *plumb.Run, i int, shown map[int]bool) htmlCell {
-	x := cellAt(run, i)
-	w := wordOf(x.Execution)
+	x := CellAt(run, i)
+	w := WordOf(x.Execution)
 	_, sure := SampleCells(run, i)
 	return htmlCell{
-		At: i, Word: w.name, Mark: w.mark, Label: w.label, More: wordsBeside(&x), Time: timeOf(x.Execution), Sure: sure,
+		At: i, Word: w.Name, Mark: w.Mark, Label: w.Label, More: wordsBeside(&x), Time: timeOf(x.Execution), Sure: sure,
 		Shown: f.Sessions && shown[i] && x.Sessions > 0, Flaky: strings.HasPrefix(sure, string(analyze.Flaky)),
 	}
 }
 
 // wordsBeside returns what the matrix says of an execution beside its symbol: its repetitions, if
 // there are several, and whether it is flaky.
-func wordsBeside(c *cell) string {
+func wordsBeside(c *Cell) string {
 	var words []string
-	if c.State == plumb.ExecutionDone && c.Sessions > 0 && c.repeats() > 1 {
-		words = append(words, c.samplesWords())
+	if c.State == plumb.ExecutionDone && c.Sessions > 0 && c.Repeats() > 1 {
+		words = append(words, c.SamplesWords())
 	}
-	if s, ok := analyze.SamplesOf(c.run, c.at); ok && s.Label == analyze.Flaky {
+	if s, ok := analyze.SamplesOf(c.Run, c.At); ok && s.Label == analyze.Flaky {
 		words = append(words, string(analyze.Flaky))
 	}
 	return strings.Join(words, " ")
@@ -209,22 +209,22 @@ func newAnswerSheet(left int) *answerSheet {
 }
 
 // add adds the answers of an execution.
-func (a *answerSheet) add(b *htmlBlocks, c *cell, rec *recording) error {
-	x := htmlAnswer{At: c.at, Tries: []htmlTry{}}
-	for _, sessions := range rec.repetitions {
-		s := final(sessions)
-		t := htmlTry{Repetition: s.repetition, Session: s.number}
-		t.Answer, _ = clip(s.output(), htmlAnswerText)
-		if f := s.trouble(); f != nil {
+func (a *answerSheet) add(b *htmlBlocks, c *Cell, rec *Recording) error {
+	x := htmlAnswer{At: c.At, Tries: []htmlTry{}}
+	for _, sessions := range rec.Repetitions {
+		s := Final(sessions)
+		t := htmlTry{Repetition: s.Repetition, Session: s.Number}
+		t.Answer, _ = clip(s.Output(), htmlAnswerText)
+		if f := s.Trouble(); f != nil {
 			t.Reason, _ = clip(f.Message, htmlAnswerText/4)
 		}
-		if j := s.judgement; j != nil && j.Outcome.Measured() {
+		if j := s.Judgement; j != nil && j.Outcome.Measured() {
 			t.Score = &j.Score
 		}
-		if r := s.report; r != nil {
+		if r := s.Report; r != nil {
 			t.In, t.Out, t.CostUSD = r.Usage.InputTokens, r.Usage.OutputTokens, r.CostUSD
 			t.LatencyMs = cmp.Or(r.LatencyMs, r.DurationMs)
-			if !a.asked[c.info.ID] {
+			if !a.asked[c.Info.ID] {
 				x.Prompt, _ = clip(r.Prompt, htmlAnswerText)
 			}
 		}
@@ -233,7 +233,7 @@ func (a *answerSheet) add(b *htmlBlocks, c *cell, rec *recording) error {
 	if len(x.Tries) == 0 {
 		return nil
 	}
-	data, err := json.Marshal(without(b.redact, x))
+	data, err := json.Marshal(Without(b.redact, x))
 	if err != nil {
 		return err
 	}
@@ -242,7 +242,7 @@ func (a *answerSheet) add(b *htmlBlocks, c *cell, rec *recording) error {
 		return nil
 	}
 	a.left -= len(data)
-	a.asked[c.info.ID] = a.asked[c.info.ID] || x.Prompt != ""
+	a.asked[c.Info.ID] = a.asked[c.Info.ID] || x.Prompt != ""
 	a.in++
 	if a.text.Len() > 0 {
 		a.text.WriteByte(',')

@@ -89,7 +89,7 @@ type htmlFailed struct {
 	Word, Mark, Label string `redact:"-"`
 	Class             string
 	Asked             htmlFold
-	Why               excerpt
+	Why               Excerpt
 	Answer, Directory string
 }
 
@@ -100,7 +100,7 @@ type htmlFold struct {
 }
 
 func fold(text string) htmlFold {
-	text, _ = clip(text, excerptText)
+	text, _ = clip(text, ExcerptText)
 	return htmlFold{text, len(text) > 400 || strings.Count(text, "\n") > 7}
 }
 
@@ -108,30 +108,30 @@ func fold(text string) htmlFold {
 func frontOf(src *Source, run *plumb.Run) (*htmlFront, error) {
 	rates := analyze.Rates(run)
 	f := &htmlFront{
-		Stop:     stopWords(run),
+		Stop:     StopWords(run),
 		Decision: statements(src, run, " · ", "–"), Agents: agentsOf(run, "–"),
 		Sessions: src.Sessions != nil,
 	}
-	g := gridOf(run, " · ", "–")
-	for i, h := range headlines(run, g, "–") {
+	g := GridOf(run, " · ", "–")
+	for i, h := range Headlines(run, g, "–") {
 		if i == htmlVerdicts {
-			f.Verdict = g.title(run)
+			f.Verdict = g.Title(run)
 			break
 		}
 		if i > 0 {
 			f.Verdict += " · "
 		}
-		f.Verdict += h.words
+		f.Verdict += h.Words
 	}
-	f.Word = string(runOutcome(run))
+	f.Word = string(RunOutcome(run))
 	if len(run.Executions) == 0 {
 		f.Word = "skipped"
 	}
-	f.Mark = wordNamed(f.Word).mark
-	f.About = suiteTitle(&run.Info, " · ")
+	f.Mark = WordNamed(f.Word).Mark
+	f.About = SuiteTitle(&run.Info, " · ")
 	f.Title = f.Mark + " " + f.Verdict + " · " + f.About
-	if src.recorded(run) {
-		f.Recorded = recordingNotice(&run.Info)
+	if src.IsRecording(run) {
+		f.Recorded = RecordingNotice(&run.Info)
 	}
 	f.cards(run, rates.Overall, g)
 	f.rates(run, rates)
@@ -141,6 +141,25 @@ func frontOf(src *Source, run *plumb.Run) (*htmlFront, error) {
 	return f, f.failures(src, run)
 }
 
+// agentTable shows what agents used: one row per runner, with means over its sessions.
+type agentTable struct {
+	Head []string
+	Rows [][]string
+}
+
+// agentsOf returns the table of a run, or nil when no runner is an agent. Figures are means over
+// sessions.
+func agentsOf(run *plumb.Run, dash string) *agentTable {
+	if !HasAgents(run) {
+		return nil
+	}
+	t := &agentTable{Head: append([]string{""}, AgentHead()...)}
+	for r := range run.Info.Runners {
+		t.Rows = append(t.Rows, append([]string{RunnerTitle(&run.Info.Runners[r])}, AgentMeans(run, r, dash)...))
+	}
+	return t
+}
+
 // htmlVerdicts is the number of columns whose results the heading of a page has.
 const htmlVerdicts = 3
 
@@ -148,21 +167,21 @@ const htmlVerdicts = 3
 const htmlCards = 12
 
 // cards adds the pass rate of each column, and the figures of a run as a whole.
-func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate, g *grid) {
+func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate, g *Grid) {
 	unbroken := strings.NewReplacer(" %", "\u00a0%", "–", "\u2060–\u2060")
 	add := func(name, value, more string) {
 		f.Cards = append(f.Cards, htmlCard{name, value, unbroken.Replace(more)})
 	}
-	cells := rateCells(all, "–")
+	cells := RateCells(all, "–")
 	passed := func(name string, r analyze.Rate) {
-		cells := rateCells(r, "–")
+		cells := RateCells(r, "–")
 		x := r.Repetitions(run)
 		switch {
 		case r.Measured() == 0:
 			add(name, cells[0], "nothing was measured")
 		case x.Repeated && x.Rate.OK:
 			add(name, text.Count(x.Passed)+"/"+text.Count(x.Measured), text.Percent(x.Rate.Value)+" of the samples · 95 % interval "+
-				shares(x.Rate.Lo, x.Rate.Hi, "–")+" · "+cells[0]+" cases always pass")
+				Shares(x.Rate.Lo, x.Rate.Hi, "–")+" · "+cells[0]+" cases always pass")
 		default:
 			add(name, cells[0], cells[1]+" · 95 % interval "+cells[2])
 		}
@@ -170,8 +189,8 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate, g *grid) {
 	if g == nil {
 		passed("Passed", all)
 	} else {
-		for i := range g.columns[:min(len(g.columns), htmlCards)] {
-			passed(g.names[i], g.columns[i].Overall)
+		for i := range g.Columns[:min(len(g.Columns), htmlCards)] {
+			passed(g.Names[i], g.Columns[i].Overall)
 		}
 	}
 	missing := text.Plural(all.Errored, "error")
@@ -181,9 +200,9 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate, g *grid) {
 	add("Coverage", cells[3], missing)
 	spent := analyze.Spent(run, -1)
 	if spent.Sessions > 0 {
-		cost, more := "unknown", strings.Trim(noPrice(run), " ()")
+		cost, more := "unknown", strings.Trim(NoPrice(run), " ()")
 		if spent.Priced(run) {
-			cost, more, _ = strings.Cut(costWords(spent, run), ", ")
+			cost, more, _ = strings.Cut(CostWords(spent, run), ", ")
 		}
 		add("Cost", cost, more)
 	}
@@ -194,7 +213,7 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate, g *grid) {
 		}
 		add("Tokens", brief1000(spent.InputTokens+spent.OutputTokens), more)
 	}
-	add("Time", text.Millis(durationMs(run)), timesWords(run, "–"))
+	add("Time", text.Millis(DurationMs(run)), TimesWords(run, "–"))
 	cached := ""
 	if spent.Cached > 0 {
 		cached = text.Count(spent.Cached) + " from the cache"
@@ -230,43 +249,43 @@ func (f *htmlFront) rates(run *plumb.Run, all analyze.Breakdown) {
 	row := func(kind, name string, r analyze.Rate) {
 		value, _ := r.Value()
 		lo, hi, ok := r.Interval()
-		add(kind, name, rateCells(r, "–"), ok, value, lo, hi)
+		add(kind, name, RateCells(r, "–"), ok, value, lo, hi)
 	}
 	repeats := func(r analyze.Rate, whole bool) {
-		for _, x := range repeatRows(run, r, whole, "–") {
-			add("samples", x.name, x.cells, x.OK, x.Value, max(0, x.Lo), min(1, x.Hi))
+		for _, x := range RepeatRows(run, r, whole, "–") {
+			add("samples", x.Name, x.Cells, x.OK, x.Value, max(0, x.Lo), min(1, x.Hi))
 		}
 	}
 	for i := range run.Info.Runners {
 		rate := analyze.RunnerRates(run, i).Overall
-		row("runner", runnerTitle(&run.Info.Runners[i]), rate)
+		row("runner", RunnerTitle(&run.Info.Runners[i]), rate)
 		repeats(rate, true)
-		for _, note := range repeatNotes(run, rate) {
-			f.RateNotes = append(f.RateNotes, notePrefix(run, i)+note)
+		for _, note := range RepeatNotes(run, rate) {
+			f.RateNotes = append(f.RateNotes, NotePrefix(run, i)+note)
 		}
 	}
 	if len(run.Info.Runners) > 1 {
 		row("all", "all runners", all.Overall)
 		repeats(all.Overall, false)
 	}
-	for _, list := range rateLists(&all) {
-		for _, r := range list.rates[:min(len(list.rates), htmlList)] {
-			row(list.kind, cmp.Or(r.Name, "none"), r)
+	for _, list := range RateLists(&all) {
+		for _, r := range list.Rates[:min(len(list.Rates), htmlList)] {
+			row(list.Kind, cmp.Or(r.Name, "none"), r)
 			repeats(r, false)
 		}
 	}
-	f.Head = figureHead()
-	for _, g := range figureGroups(run, true, "–") {
-		f.Figures = append(f.Figures, htmlFigures{g.kind, g.name, g.rows})
+	f.Head = FigureHead()
+	for _, g := range FigureGroups(run, true, "–") {
+		f.Figures = append(f.Figures, htmlFigures{g.Kind, g.Name, g.Rows})
 	}
 }
 
 // flaky lists the flaky cases.
 func (f *htmlFront) flaky(run *plumb.Run) {
-	lines, more := flakyLines(run, htmlList)
+	lines, more := FlakyLines(run, htmlList)
 	f.FlakyCount = len(lines) + more
 	for _, l := range lines {
-		f.Flaky = append(f.Flaky, htmlFlaky{l.at, f.Sessions && len(run.Executions) <= htmlExecutions, l.name, l.words})
+		f.Flaky = append(f.Flaky, htmlFlaky{l.At, f.Sessions && len(run.Executions) <= htmlExecutions, l.Name, l.Words})
 	}
 }
 
@@ -282,7 +301,7 @@ func (f *htmlFront) provenance(src *Source, run *plumb.Run) {
 	add("file", info.SuitePath)
 	add("version", strings.TrimSpace(info.SuiteVersion+" "+info.Tier))
 	add("suite hash", info.SuiteHash)
-	add("cases", casesWords(run))
+	add("cases", CasesWords(run))
 	add("selected tags", strings.Join(info.SelectedTags, ", "))
 	for i := range info.Runners {
 		r := &info.Runners[i]
@@ -294,7 +313,7 @@ func (f *htmlFront) provenance(src *Source, run *plumb.Run) {
 		}
 		add("runner", strings.Join(parts, ", "))
 	}
-	add("judge", judgeTitle(info))
+	add("judge", JudgeTitle(info))
 	add("embedder", info.Embedder)
 	add("schedule", fmt.Sprintf("%s, %d at once, repeat %d, retry %d", info.Schedule, max(1, info.Parallel),
 		max(1, info.Repeat), info.Retry))
@@ -304,9 +323,9 @@ func (f *htmlFront) provenance(src *Source, run *plumb.Run) {
 		add("ended", run.EndedAt.UTC().Format(time.RFC3339))
 	}
 	add("plumb", info.PlumbVersion)
-	add("run directory", src.dir(run))
-	for _, c := range conclusionsOf(src, run) {
-		f.Notes = append(f.Notes, plumb.Note{Level: c.level(), Text: text.Clean(c.label + ": " + c.text)})
+	add("run directory", src.Directory(run))
+	for _, c := range ConclusionsOf(src, run) {
+		f.Notes = append(f.Notes, plumb.Note{Level: c.Level(), Text: text.Clean(c.Label + ": " + c.Text)})
 	}
 	for i, n := range run.Notes {
 		if i == htmlList {
@@ -319,8 +338,8 @@ func (f *htmlFront) provenance(src *Source, run *plumb.Run) {
 // failures adds the failed and unmeasured executions.
 func (f *htmlFront) failures(src *Source, run *plumb.Run) error {
 	found := analyze.Find(run, htmlFailures)
-	for _, section := range sectionsOf(&found) {
-		for _, g := range section.groups {
+	for _, section := range SectionsOf(&found) {
+		for _, g := range section.Groups {
 			f.More += g.Count
 			for _, i := range g.Executions[:min(len(g.Executions), htmlFailures-len(f.Failures))] {
 				x, err := failedOf(src, run, i)
@@ -337,39 +356,39 @@ func (f *htmlFront) failures(src *Source, run *plumb.Run) error {
 }
 
 func failedOf(src *Source, run *plumb.Run, i int) (htmlFailed, error) {
-	c := cellAt(run, i)
-	w := wordOf(c.Execution)
-	x := htmlFailed{Execution: i, Case: text.OneLine(c.info.ID), Word: w.name, Mark: w.mark, Label: w.label}
+	c := CellAt(run, i)
+	w := WordOf(c.Execution)
+	x := htmlFailed{Execution: i, Case: text.OneLine(c.Info.ID), Word: w.Name, Mark: w.Mark, Label: w.Label}
 	if len(run.Info.Runners) > 1 {
-		x.Runner = runnerTitle(c.runner)
+		x.Runner = RunnerTitle(c.Runner)
 	}
-	_, s, err := c.decided(src.Sessions)
+	_, s, err := c.Decided(src.Sessions)
 	if err != nil {
 		return x, err
 	}
-	if s != nil && s.report != nil {
-		x.Asked = fold(s.report.Prompt)
+	if s != nil && s.Report != nil {
+		x.Asked = fold(s.Report.Prompt)
 	}
 	if c.Status == plumb.StatusUnexpectedPassed {
-		x.Why.Message = unexpectedPass
+		x.Why.Message = UnexpectedPass
 	} else {
-		x.Class = classLabel(c.Class, c.Origin)
-		x.Why = whyOf(c.Execution, s)
-		x.Answer, _ = clip(s.output(), excerptText)
+		x.Class = ClassLabel(c.Class, c.Origin)
+		x.Why = WhyOf(c.Execution, s)
+		x.Answer, _ = clip(s.Output(), ExcerptText)
 		if s != nil {
-			x.Directory = text.OneLine(c.sessionDir(run.Info.ArtifactDir, s.repetition, s.number))
+			x.Directory = text.OneLine(c.SessionDir(run.Info.ArtifactDir, s.Repetition, s.Number))
 		}
-		x.Why.Explain = c.askAbout(src, s)
+		x.Why.Explain = c.AskAbout(src, s)
 	}
-	x.Why.Counts = c.counts()
+	x.Why.Counts = c.Counts()
 	return x, nil
 }
 
 // statements describes the answer to the question of a run, and the results of its gates.
 func statements(src *Source, run *plumb.Run, dot, dash string) []string {
-	lines := decisionLines(src, run)
-	for _, g := range gateLines(run, dot, dash) {
-		lines = append(lines, g.words)
+	lines := DecisionLines(src, run)
+	for _, g := range GateLines(run, dot, dash) {
+		lines = append(lines, g.Words)
 	}
 	return lines
 }

@@ -43,26 +43,26 @@ type htmlVerdict struct {
 }
 
 // headOf returns the facts of a session.
-func headOf(s *session) *htmlHead {
+func headOf(s *Session) *htmlHead {
 	h := &htmlHead{Facts: [][2]string{}, Verdicts: []htmlVerdict{}}
 	t := &tidier{}
-	h.Failure = tidy(t, s.trouble())
-	if j := s.judgement; j != nil {
+	h.Failure = tidy(t, s.Trouble())
+	if j := s.Judgement; j != nil {
 		if j.Outcome.Measured() {
 			h.Score = &j.Score
 		}
 		for _, v := range tidy(t, j.Verdicts) {
 			v.Details = nil
 			x := htmlVerdict{Verdict: v}
-			if !v.Pass && v.Error == nil && diffable(v.Expected, v.Got) {
-				x.Diff = diffOf(v.Expected, v.Got, htmlList)
+			if !v.Pass && v.Error == nil && Diffable(v.Expected, v.Got) {
+				x.Diff = DiffOf(v.Expected, v.Got, htmlList)
 			}
 			h.Verdicts = append(h.Verdicts, x)
 		}
 	}
-	if s.report != nil {
-		h.session(s.report)
-		r := *s.report
+	if s.Report != nil {
+		h.session(s.Report)
+		r := *s.Report
 		r.Events = nil
 		r.Runner, r.Requested, r.Sent, r.Effective = plumb.RunnerInfo{}, plumb.Parameters{}, plumb.Parameters{},
 			plumb.Parameters{} // the page has them elsewhere
@@ -83,7 +83,7 @@ func tidy[T any](t *tidier, v T) (out T) {
 
 func (t *tidier) copy(v reflect.Value) reflect.Value {
 	if at, ok := reflect.TypeAssert[plumb.Position](v); ok {
-		at.File = text.OneLine(plainPath(at.File))
+		at.File = text.OneLine(PlainPath(at.File))
 		return reflect.ValueOf(at)
 	}
 	out := reflect.New(v.Type()).Elem()
@@ -158,7 +158,7 @@ func (h *htmlHead) session(r *plumb.SessionReport) {
 		fact("recorded", "a replay of an earlier session")
 	}
 	if r.StartedAt != nil {
-		fact("started", stamp(*r.StartedAt))
+		fact("started", Stamp(*r.StartedAt))
 	}
 	fact("workspace", r.Workspace)
 }

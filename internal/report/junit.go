@@ -63,9 +63,9 @@ func writeJUnit(to io.Writer, src *Source, run *plumb.Run) error {
 	w := &junitWriter{Encoder: xml.NewEncoder(out), src: src}
 	w.Indent("", "  ")
 	_, w.err = out.WriteString(xml.Header)
-	root := start("testsuites", "name", suiteTitle(&run.Info, " "))
+	root := start("testsuites", "name", SuiteTitle(&run.Info, " "))
 	root.Attr = append(root.Attr, junitCounts(analyze.Rates(run).Overall)...)
-	root.Attr = append(root.Attr, attr("time", seconds(durationMs(run))))
+	root.Attr = append(root.Attr, attr("time", seconds(DurationMs(run))))
 	w.token(root)
 	for r := range run.Info.Runners {
 		w.suite(run, r)
@@ -113,35 +113,35 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 		suite.Attr = append(suite.Attr, attr("timestamp", run.StartedAt.UTC().Format("2006-01-02T15:04:05")))
 	}
 	w.token(suite)
-	cells, more := rateCells(rate, "-"), []string{}
-	for _, x := range repeatRows(run, rate, true, "-") {
-		more = append(more, x.key, x.cells[0], x.key+".rate", x.cells[1], x.key+".interval95", x.cells[2],
-			x.key+".coverage", x.cells[3])
+	cells, more := RateCells(rate, "-"), []string{}
+	for _, x := range RepeatRows(run, rate, true, "-") {
+		more = append(more, x.Key, x.Cells[0], x.Key+".rate", x.Cells[1], x.Key+".interval95", x.Cells[2],
+			x.Key+".coverage", x.Cells[3])
 	}
 	properties := start("properties")
 	w.token(properties)
-	for _, c := range conclusionsOf(w.src, run) {
-		more = append(more, c.key, c.text)
+	for _, c := range ConclusionsOf(w.src, run) {
+		more = append(more, c.Key, c.Text)
 	}
 	for _, p := range nonEmpty(append([]string{
 		"run", run.Info.ID, "plumb", run.Info.PlumbVersion, "suite", run.Info.SuiteName,
 		"suite.version", run.Info.SuiteVersion, "suite.tier", run.Info.Tier, "suite.hash", run.Info.SuiteHash,
 		"model", runner.Agent.Model, "provider", runner.Agent.Type, "runner.config", runner.Config,
-		"judge", judgeTitle(&run.Info), "embedder", run.Info.Embedder,
-		"recorded", flag(w.src.recorded(run)), "stop", stopWords(run),
-		"decision", strings.Join(decisionLines(w.src, run), "; "), "gates", gatesText(run),
+		"judge", JudgeTitle(&run.Info), "embedder", run.Info.Embedder,
+		"recorded", flag(w.src.IsRecording(run)), "stop", StopWords(run),
+		"decision", strings.Join(DecisionLines(w.src, run), "; "), "gates", gatesText(run),
 		"passed", cells[0], "passRate", cells[1], "interval95", cells[2], "coverage", cells[3],
 	}, more...)...) {
 		if w.err == nil {
-			w.err = w.Encode(without(w.src.Redact, p))
+			w.err = w.Encode(Without(w.src.Redact, p))
 		}
 	}
 	w.token(properties.End())
 	for i := r; i < len(run.Executions) && w.err == nil; i += n {
-		c := cellAt(run, i)
+		c := CellAt(run, i)
 		var x junitCase
 		if x, w.err = junitCaseOf(w.src, &c); w.err == nil {
-			w.err = w.Encode(without(w.src.Redact, x))
+			w.err = w.Encode(Without(w.src.Redact, x))
 		}
 	}
 	w.token(suite.End())
@@ -156,30 +156,30 @@ func junitCounts(r analyze.Rate) []xml.Attr {
 	}
 }
 
-func junitCaseOf(src *Source, c *cell) (junitCase, error) {
-	x := junitCase{Name: xmlText(c.info.ID), ClassName: xmlText(c.info.Category), Time: seconds(c.DurationMs)}
-	x.File, x.Line = xmlText(c.info.Source.File), c.info.Source.Line
+func junitCaseOf(src *Source, c *Cell) (junitCase, error) {
+	x := junitCase{Name: xmlText(c.Info.ID), ClassName: xmlText(c.Info.Category), Time: seconds(c.DurationMs)}
+	x.File, x.Line = xmlText(c.Info.Source.File), c.Info.Source.Line
 	if x.ClassName == "" {
-		x.ClassName = xmlText(suiteTitle(&c.run.Info, " "))
+		x.ClassName = xmlText(SuiteTitle(&c.Run.Info, " "))
 	}
 	reason := xmlText(text.OneLine(c.Reason))
 	if c.State != plumb.ExecutionDone || c.Outcome == plumb.OutcomeSkipped {
 		if reason == "" {
-			reason = strings.TrimSuffix("not run: "+stopWords(c.run), ": ")
+			reason = strings.TrimSuffix("not run: "+StopWords(c.Run), ": ")
 		}
 		x.Skipped = &junitMessage{Message: reason}
 		return x, nil
 	}
-	_, decided, err := c.decided(src.Sessions)
+	_, decided, err := c.Decided(src.Sessions)
 	if err != nil {
 		return x, err
 	}
 	x.Properties = &junitProperties{caseProperties(c, decided)}
-	if out := decided.output(); out != "" {
+	if out := decided.Output(); out != "" {
 		short := text.Clip(out, junitOutput)
 		x.SystemOut = &junitText{xmlText(short)}
 		if missing := len(out) - len(short); missing > 0 {
-			x.SystemOut.Text += fmt.Sprintf("\n(%s more bytes: %s)", text.Count(missing), xmlText(c.command("show", src)))
+			x.SystemOut.Text += fmt.Sprintf("\n(%s more bytes: %s)", text.Count(missing), xmlText(c.Command("show", src)))
 		}
 	}
 	message := &junitMessage{
@@ -187,7 +187,7 @@ func junitCaseOf(src *Source, c *cell) (junitCase, error) {
 	}
 	switch {
 	case c.Status == plumb.StatusUnexpectedPassed:
-		x.Failure = &junitMessage{Message: unexpectedPass, Type: plumb.ClassUnexpectedPass().ID}
+		x.Failure = &junitMessage{Message: UnexpectedPass, Type: plumb.ClassUnexpectedPass().ID}
 	case c.Status == plumb.StatusExpectedFailed:
 		x.Skipped = &junitMessage{Message: strings.TrimSuffix("expected failure: "+reason, ": ")}
 	case c.Outcome == plumb.OutcomeFail:
@@ -199,13 +199,13 @@ func junitCaseOf(src *Source, c *cell) (junitCase, error) {
 }
 
 // caseProperties describes what produced a result.
-func caseProperties(c *cell, s *session) []junitProperty {
+func caseProperties(c *Cell, s *Session) []junitProperty {
 	pairs := []string{
-		"outcome", string(c.Outcome), "status", string(c.Status), "case.hash", c.info.Hash,
-		"difficulty", c.info.Difficulty, "prompt", c.info.Prompt, "item", c.info.Item,
+		"outcome", string(c.Outcome), "status", string(c.Status), "case.hash", c.Info.Hash,
+		"difficulty", c.Info.Difficulty, "prompt", c.Info.Prompt, "item", c.Info.Item,
 	}
 	if c.Priced {
-		pairs = append(pairs, "costUsd", strconv.FormatFloat(round12(c.CostUSD), 'g', -1, 64))
+		pairs = append(pairs, "costUsd", strconv.FormatFloat(Round12(c.CostUSD), 'g', -1, 64))
 	}
 	if c.InputTokens+c.OutputTokens > 0 {
 		pairs = append(pairs, "inputTokens", strconv.FormatInt(c.InputTokens, 10), "outputTokens",
@@ -214,20 +214,20 @@ func caseProperties(c *cell, s *session) []junitProperty {
 	if tried := c.Passed + c.Failed + c.Errored; tried > 1 {
 		pairs = append(pairs, "repetitions.passed", fmt.Sprintf("%d/%d", c.Passed, tried))
 	}
-	if analyze.StoppedEarly(c.run, c.at) {
-		tried, planned := analyze.Tried(c.run, c.at)
+	if analyze.StoppedEarly(c.Run, c.At) {
+		tried, planned := analyze.Tried(c.Run, c.At)
 		pairs = append(pairs, "repetitions.tried", fmt.Sprintf("%d/%d", tried, planned))
 	}
-	if s, ok := analyze.SamplesOf(c.run, c.at); ok {
+	if s, ok := analyze.SamplesOf(c.Run, c.At); ok {
 		pairs = append(pairs, "label", string(s.Label))
 		if s.Label != analyze.Undetermined {
-			pairs = append(pairs, "label.sure", strings.TrimSuffix(sureWords(s.Sure), " sure"))
+			pairs = append(pairs, "label.sure", strings.TrimSuffix(SureWords(s.Sure), " sure"))
 		}
 	}
-	if s != nil && s.report != nil {
-		pairs = append(pairs, "model", s.report.Model, "fingerprint", s.report.Fingerprint,
-			"requestId", s.report.RequestID, "finishReason", string(s.report.FinishReason),
-			"cached", flag(s.report.Cached), "recorded", flag(s.report.Recorded))
+	if s != nil && s.Report != nil {
+		pairs = append(pairs, "model", s.Report.Model, "fingerprint", s.Report.Fingerprint,
+			"requestId", s.Report.RequestID, "finishReason", string(s.Report.FinishReason),
+			"cached", flag(s.Report.Cached), "recorded", flag(s.Report.Recorded))
 	}
 	return nonEmpty(pairs...)
 }
@@ -235,8 +235,8 @@ func caseProperties(c *cell, s *session) []junitProperty {
 // gatesText is the results of the gates as one text.
 func gatesText(run *plumb.Run) string {
 	var words []string
-	for _, l := range gateLines(run, " / ", "-") {
-		words = append(words, l.words)
+	for _, l := range GateLines(run, " / ", "-") {
+		words = append(words, l.Words)
 	}
 	return strings.Join(words, "; ")
 }
@@ -295,7 +295,7 @@ func checkedLines(c *compare.Comparison) []checked {
 	var lines []checked
 	for i := range c.Gates {
 		g := &c.Gates[i]
-		line := checked{name: g.Text, runner: g.Runner, text: string(g.Result) + ": " + gateWords(c, g)}
+		line := checked{name: g.Text, runner: g.Runner, text: string(g.Result) + ": " + GateWords(c, g)}
 		switch g.Result {
 		case compare.Violated:
 			line.code = 1
@@ -313,7 +313,7 @@ func checkedLines(c *compare.Comparison) []checked {
 	for i := range c.Runners {
 		r := &c.Runners[i]
 		line := checked{name: "comparison", runner: r.Candidate}
-		line.text = string(r.Conclusion) + ": " + r.Reason + "; " + figureWords(&r.Figure, r.Conclusion)
+		line.text = string(r.Conclusion) + ": " + r.Reason + "; " + FigureWords(&r.Figure, r.Conclusion)
 		switch r.Conclusion {
 		case compare.Worse:
 			line.code = 1

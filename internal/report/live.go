@@ -113,7 +113,7 @@ func (r *terminal) view(now time.Time, width, rows int) []string {
 		lines = append(lines, counters)
 	}
 	if r.decision != nil && rows > len(lines) {
-		lines = append(lines, standingWords(r.decision, r.t.dot))
+		lines = append(lines, StandingWords(r.decision, r.t.dot))
 	}
 	if w := r.waiting(); w != "" && rows > len(lines) {
 		lines = append(lines, r.t.yellow(w))

@@ -30,10 +30,10 @@ func conclusionMark(c *compare.Comparison) markup {
 // parts are inside code.
 func comparisonMarkdown(c *compare.Comparison) string {
 	m := &page{limit: markdownSize}
-	word, rest := conclusionWord(c)
+	word, rest := ConclusionWord(c)
 	m.add("## %s Plumb: %s\n\n%s\n\n", conclusionMark(c), word, code(rest))
 	m.add("Baseline %s · candidate %s\n\n", code(c.Baseline.Name), code(c.Candidate.Name))
-	for _, a := range settleWords(c) {
+	for _, a := range SettleWords(c) {
 		m.add("- %s\n", code(a.Text))
 		if a.Command != "" {
 			m.part("\n" + indentBlock(fence(a.Command, "sh")) + "\n")
@@ -54,16 +54,16 @@ func comparisonMarkdown(c *compare.Comparison) string {
 func (m *page) comparisonFacts(c *compare.Comparison) {
 	for i := range c.Varied[:min(len(c.Varied), MaxNotes)] {
 		d := &c.Varied[i]
-		m.add("- varied: %s\n", code(differenceWords(d)))
+		m.add("- varied: %s\n", code(DifferenceWords(d)))
 	}
-	if names := unknownNames(c); len(names) > 0 {
-		m.add("- not recorded on both sides, so not compared: %s\n", code(someOf(names, MaxNotes)))
+	if names := UnknownNames(c); len(names) > 0 {
+		m.add("- not recorded on both sides, so not compared: %s\n", code(SomeOf(names, MaxNotes)))
 	}
 	for _, text := range c.Warnings {
 		m.add("- ⚠️ %s\n", code(text))
 	}
 	for i := range c.Runners {
-		if words := errorWords(&c.Runners[i].Errors); words != "" {
+		if words := ErrorWords(&c.Runners[i].Errors); words != "" {
 			m.add("- errors on %s: %s\n", code(c.Runners[i].Candidate), code(words))
 		}
 	}
@@ -78,11 +78,11 @@ func (m *page) comparisonMetrics(c *compare.Comparison, r *compare.RunnerResult)
 	text += "| | baseline | candidate | effect | p | |\n| --- | ---: | ---: | ---: | ---: | --- |\n"
 	for i := range c.Metrics {
 		if f := &c.Metrics[i]; f.Runner == r.Candidate {
-			row := metricCells(f)
+			row := MetricCells(f)
 			text += cells(setCell(row[0]), row[1:]...)
 		}
 	}
-	if notes := testNotes(c); len(notes) > 0 {
+	if notes := TestNotes(c); len(notes) > 0 {
 		text += marked("\n%s\n", strings.Join(notes, "; "))
 	}
 	m.part(text + "\n")
@@ -100,10 +100,10 @@ func (m *page) comparisonGates(c *compare.Comparison) {
 		if len(c.Runners) > 1 {
 			name += " on " + g.Runner
 		}
-		rows[i] = marked("| %s | %s %s | %s |\n", cellText(name), marks[g.Result], g.Result, setCell(gateWords(c, g)))
+		rows[i] = marked("| %s | %s %s | %s |\n", cellText(name), marks[g.Result], g.Result, setCell(GateWords(c, g)))
 	}
 	text := "| gate | result | |\n| --- | --- | --- |\n" + join(rows, "")
-	if unprovenPasses(c) {
+	if UnprovenPasses(c) {
 		text += "\nUnproven gates do not fail, because of `--unproven pass`.\n"
 	}
 	m.part(text + "\n")
@@ -116,16 +116,16 @@ func (m *page) comparisonCases(c *compare.Comparison, title string, list []compa
 	}
 	m.add("<details><summary>%s: %s</summary>\n\n", title, text.Plural(len(list), "case"))
 	shown := list[:min(markdownCases, len(list))]
-	for _, first := range classesOf(list) {
-		m.add("**%s**\n\n", code(classLabel(&first.Class, "")))
+	for _, first := range ClassesOf(list) {
+		m.add("**%s**\n\n", code(ClassLabel(&first.Class, "")))
 		for i := range shown {
 			if shown[i].Class.ID != first.Class.ID {
 				continue
 			}
-			m.add("- %s %s\n", code(pairWords(c, &shown[i])), strings.Join(caseFacts(&shown[i]), ", "))
+			m.add("- %s %s\n", code(PairWords(c, &shown[i])), strings.Join(CaseFacts(&shown[i]), ", "))
 			if d := shown[i].Difference; d != nil && d.Event > 0 && i < markdownDetails {
 				m.part("\n" + indentBlock(fence(fmt.Sprintf("event %d\n- %s\n+ %s", d.Event,
-					text.Line(sessionEnd(d.Baseline), 300), text.Line(sessionEnd(d.Candidate), 300)), "diff")) + "\n")
+					text.Line(SessionEnd(d.Baseline), 300), text.Line(SessionEnd(d.Candidate), 300)), "diff")) + "\n")
 			}
 		}
 		m.part("\n")
@@ -138,11 +138,11 @@ func (m *page) comparisonCases(c *compare.Comparison, title string, list []compa
 
 // comparisonRest lists what is not paired or not measured, and how the comparison was made.
 func (m *page) comparisonRest(c *compare.Comparison) {
-	for _, l := range unpairedLists(c) {
-		m.add("- %s: %s\n", l.label, code(someOf(l.names, MaxNotes)))
+	for _, l := range UnpairedLists(c) {
+		m.add("- %s: %s\n", l.Label, code(SomeOf(l.Names, MaxNotes)))
 	}
 	m.part("\n")
 	for i := range c.Runners {
-		m.add("<sub>%s</sub>\n", code(methodWords(&c.Runners[i])+"; "+populationWords(&c.Runners[i].Figure)))
+		m.add("<sub>%s</sub>\n", code(MethodWords(&c.Runners[i])+"; "+PopulationWords(&c.Runners[i].Figure)))
 	}
 }

@@ -27,47 +27,47 @@ func markdown(src *Source, run *plumb.Run) (string, error) {
 	m := &page{limit: markdownSize}
 	rates := analyze.Rates(run)
 	mark := markup("✅")
-	switch runOutcome(run) {
+	switch RunOutcome(run) {
 	case plumb.OutcomeFail:
 		mark = "❌"
 	case plumb.OutcomeError, plumb.OutcomeSkipped:
 		mark = "⚠️"
 	default:
 	}
-	g := gridOf(run, " · ", "–")
+	g := GridOf(run, " · ", "–")
 	if g == nil {
-		m.add("## %s Plumb: %s\n\n", mark, verdictWords(run, rates.Overall, "–"))
+		m.add("## %s Plumb: %s\n\n", mark, VerdictWords(run, rates.Overall, "–"))
 	} else {
-		m.add("## %s Plumb: %s\n\n", mark, g.title(run))
-		for i, h := range headlines(run, g, "–") {
+		m.add("## %s Plumb: %s\n\n", mark, g.Title(run))
+		for i, h := range Headlines(run, g, "–") {
 			if i == markdownItems {
-				m.add("- and %s more\n", text.Count(len(g.columns)-i))
+				m.add("- and %s more\n", text.Count(len(g.Columns)-i))
 				break
 			}
-			m.add("- %s\n", code(h.words))
+			m.add("- %s\n", code(h.Words))
 		}
 		m.add("\n")
 	}
-	for i, line := range decisionLines(src, run) {
+	for i, line := range DecisionLines(src, run) {
 		if i == 0 {
 			m.add("**%s**\n\n", strings.TrimSpace(line))
 			continue
 		}
 		m.add("%s\n\n", strings.TrimSpace(line))
 	}
-	for _, l := range gateLines(run, " · ", "–") {
+	for _, l := range GateLines(run, " · ", "–") {
 		gateMark := map[analyze.GateResult]markup{analyze.Holds: "✅", analyze.Violated: "❌", analyze.Unproven: "⚠️"}
-		m.add("%s %s\n\n", gateMark[l.result], code(l.words))
+		m.add("%s %s\n\n", gateMark[l.Result], code(l.Words))
 	}
-	if words := stopWords(run); words != "" {
+	if words := StopWords(run); words != "" {
 		m.add("**%s**\n\n", words)
 	}
-	if src.recorded(run) {
-		m.add("> **%s**\n\n", recordingNotice(&run.Info))
+	if src.IsRecording(run) {
+		m.add("> **%s**\n\n", RecordingNotice(&run.Info))
 	}
 	info := &run.Info
-	m.add("Suite %s · %s", code(suiteTitle(info, " ")), casesWords(run))
-	if judge := judgeTitle(info); judge != "" {
+	m.add("Suite %s · %s", code(SuiteTitle(info, " ")), CasesWords(run))
+	if judge := JudgeTitle(info); judge != "" {
 		m.add(" · judge %s", code(judge))
 	}
 	m.add(" · run %s\n\n", code(info.ID))
@@ -89,30 +89,30 @@ func markdown(src *Source, run *plumb.Run) (string, error) {
 func (m *page) rates(run *plumb.Run) {
 	var rows, notes []markup
 	row := func(name markup, r analyze.Rate) {
-		rows = append(rows, cells(name, rateCells(r, "–")...))
+		rows = append(rows, cells(name, RateCells(r, "–")...))
 	}
 	repeats := func(r analyze.Rate, whole bool) {
-		for _, x := range repeatRows(run, r, whole, "–") {
-			rows = append(rows, cells("· "+set(x.name), x.cells...))
+		for _, x := range RepeatRows(run, r, whole, "–") {
+			rows = append(rows, cells("· "+set(x.Name), x.Cells...))
 		}
 	}
 	for i := range run.Info.Runners {
 		b := analyze.RunnerRates(run, i)
-		row("**"+cellText(runnerTitle(&run.Info.Runners[i]))+"**", b.Overall)
+		row("**"+cellText(RunnerTitle(&run.Info.Runners[i]))+"**", b.Overall)
 		repeats(b.Overall, true)
-		for _, note := range repeatNotes(run, b.Overall) {
+		for _, note := range RepeatNotes(run, b.Overall) {
 			if len(run.Info.Runners) > 1 {
 				notes = append(notes, marked("%s: %s", code(run.Info.Runners[i].ID), note))
 				continue
 			}
 			notes = append(notes, set(note))
 		}
-		for _, list := range rateLists(&b) {
-			for _, r := range list.rates {
+		for _, list := range RateLists(&b) {
+			for _, r := range list.Rates {
 				if r.Name == "" {
-					row("no "+set(list.kind), r)
+					row("no "+set(list.Kind), r)
 				} else {
-					row(set(list.kind)+" "+cellText(r.Name), r)
+					row(set(list.Kind)+" "+cellText(r.Name), r)
 				}
 				repeats(r, false)
 			}
@@ -130,25 +130,25 @@ func (m *page) rates(run *plumb.Run) {
 }
 
 // grid writes a table of the cases that are not green everywhere.
-func (m *page) grid(run *plumb.Run, g *grid) {
-	if g == nil || len(g.columns) > markdownRows/2 {
+func (m *page) grid(run *plumb.Run, g *Grid) {
+	if g == nil || len(g.Columns) > markdownRows/2 {
 		return
 	}
-	items := g.notGreen(run)
+	items := g.NotGreen(run)
 	if len(items) == 0 {
 		return
 	}
 	b := markup("| case |")
-	for _, name := range g.names {
+	for _, name := range g.Names {
 		b += " " + cellText(name) + " |"
 	}
-	b += markup("\n| --- |" + strings.Repeat(" :---: |", len(g.names)) + "\n")
+	b += markup("\n| --- |" + strings.Repeat(" :---: |", len(g.Names)) + "\n")
 	for _, item := range items[:min(len(items), markdownRows)] {
-		b += "| " + cellText(item.id) + " |"
-		for _, x := range item.at {
+		b += "| " + cellText(item.ID) + " |"
+		for _, x := range item.At {
 			mark := ""
 			if x >= 0 {
-				mark = wordOf(&run.Executions[x]).emoji
+				mark = WordOf(&run.Executions[x]).Emoji
 			}
 			b += markup(" " + mark + " |")
 		}
@@ -157,7 +157,7 @@ func (m *page) grid(run *plumb.Run, g *grid) {
 	if more := len(items) - markdownRows; more > 0 {
 		b += marked("\n(%s more)\n", text.Plural(more, "case"))
 	}
-	if green := len(g.items) - len(items); green > 0 {
+	if green := len(g.Items) - len(items); green > 0 {
 		b += marked("\n%s: pass everywhere.\n", text.Plural(green, "more case"))
 	}
 	m.part(b + "\n")
@@ -165,13 +165,13 @@ func (m *page) grid(run *plumb.Run, g *grid) {
 
 // flaky lists the flaky cases.
 func (m *page) flaky(run *plumb.Run) {
-	lines, more := flakyLines(run, markdownItems)
+	lines, more := FlakyLines(run, markdownItems)
 	if len(lines) == 0 {
 		return
 	}
 	m.add("### Flaky\n\n")
 	for _, l := range lines {
-		m.add("- %s %s\n", code(l.name), l.words)
+		m.add("- %s %s\n", code(l.Name), l.Words)
 	}
 	if more > 0 {
 		m.add("- and %s more\n", text.Count(more))
@@ -181,21 +181,21 @@ func (m *page) flaky(run *plumb.Run) {
 
 func (m *page) figures(run *plumb.Run) {
 	spent := analyze.Spent(run, -1)
-	parts := []markup{marked("time %s", text.Millis(durationMs(run)))}
-	if words := timesWords(run, "–"); words != "" {
+	parts := []markup{marked("time %s", text.Millis(DurationMs(run)))}
+	if words := TimesWords(run, "–"); words != "" {
 		parts = append(parts, set(words))
 	}
 	if spent.InputTokens+spent.OutputTokens > 0 {
 		parts = append(parts, marked("tokens %s in, %s out", text.Count(spent.InputTokens), text.Count(spent.OutputTokens)))
 	}
 	if spent.Sessions > 0 {
-		parts = append(parts, marked("cost %s", costWords(spent, run)))
+		parts = append(parts, marked("cost %s", CostWords(spent, run)))
 	}
 	if spent.Cached > 0 {
-		parts = append(parts, set(cacheWords(spent)))
+		parts = append(parts, set(CacheWords(spent)))
 	}
 	for i := range run.Info.Runners {
-		words := medianWords(run, analyze.RunnerRates(run, i).Overall, "–")
+		words := MedianWords(run, analyze.RunnerRates(run, i).Overall, "–")
 		switch {
 		case words == "":
 		case len(run.Info.Runners) > 1:
@@ -205,15 +205,15 @@ func (m *page) figures(run *plumb.Run) {
 		}
 	}
 	m.part(join(parts, " · ") + "\n\n")
-	groups := figureGroups(run, false, "–")
+	groups := FigureGroups(run, false, "–")
 	if len(groups) == 0 {
 		return
 	}
-	text := "<details><summary>figures of a case</summary>\n\n" + cells("", figureHead()...) +
-		markup("| --- | --- |"+strings.Repeat(" ---: |", len(figureHead())-1)+"\n")
+	text := "<details><summary>figures of a case</summary>\n\n" + cells("", FigureHead()...) +
+		markup("| --- | --- |"+strings.Repeat(" ---: |", len(FigureHead())-1)+"\n")
 	for _, g := range groups[:min(len(groups), markdownRows/4)] {
-		for _, row := range g.rows {
-			text += cells(cellText(g.name), row...)
+		for _, row := range g.Rows {
+			text += cells(cellText(g.Name), row...)
 		}
 	}
 	m.part(text + "\n</details>\n\n")
@@ -221,27 +221,27 @@ func (m *page) figures(run *plumb.Run) {
 
 // conclusions writes the statements about the run as a whole.
 func (m *page) conclusions(src *Source, run *plumb.Run) {
-	for _, c := range conclusionsOf(src, run) {
+	for _, c := range ConclusionsOf(src, run) {
 		mark := markup("")
-		if c.warning {
+		if c.Warning {
 			mark = "⚠️ "
 		}
-		m.add("%s%s: %s\n\n", mark, c.label, code(c.text))
+		m.add("%s%s: %s\n\n", mark, c.Label, code(c.Text))
 	}
 }
 
 func (m *page) findings(src *Source, run *plumb.Run) error {
 	f := analyze.Find(run, markdownListed)
 	details := markdownItems
-	for _, section := range sectionsOf(&f) {
-		m.add("### %s\n\n", strings.ToUpper(section.title[:1])+section.title[1:])
-		for i, g := range section.groups {
+	for _, section := range SectionsOf(&f) {
+		m.add("### %s\n\n", strings.ToUpper(section.Title[:1])+section.Title[1:])
+		for i, g := range section.Groups {
 			if i == MaxClasses {
-				m.add("(%s more)\n\n", text.Plural(len(section.groups)-i, "class"))
+				m.add("(%s more)\n\n", text.Plural(len(section.Groups)-i, "class"))
 				break
 			}
 			if g.Class.ID != "" {
-				m.add("**%s** · %s\n\n", code(classLabel(&g.Class, "")), text.Count(g.Count))
+				m.add("**%s** · %s\n\n", code(ClassLabel(&g.Class, "")), text.Count(g.Count))
 			}
 			for _, x := range g.Executions {
 				if m.full {
@@ -251,7 +251,7 @@ func (m *page) findings(src *Source, run *plumb.Run) error {
 					return err
 				}
 			}
-			if more := moreWords(&g); more != "" {
+			if more := MoreWords(&g); more != "" {
 				m.add("- and %s\n", more)
 			}
 			m.add("\n")
@@ -265,8 +265,8 @@ func (m *page) findings(src *Source, run *plumb.Run) error {
 
 // item lists one execution. The first items include what was expected and what was received.
 func (m *page) item(src *Source, run *plumb.Run, x int, details *int) error {
-	c := cellAt(run, x)
-	line := "- " + code(c.name())
+	c := CellAt(run, x)
+	line := "- " + code(c.Name())
 	if reason := text.OneLine(c.Reason); reason != "" {
 		line += " " + code(reason)
 	}
@@ -275,7 +275,7 @@ func (m *page) item(src *Source, run *plumb.Run, x int, details *int) error {
 		return nil
 	}
 	*details--
-	_, decided, err := c.decided(src.Sessions)
+	_, decided, err := c.Decided(src.Sessions)
 	if err != nil || decided == nil || c.Status == plumb.StatusUnexpectedPassed {
 		return err
 	}
@@ -292,7 +292,7 @@ func (m *page) item(src *Source, run *plumb.Run, x int, details *int) error {
 		language = "diff"
 	}
 	ask := markup("")
-	if explain := c.askAbout(src, decided); explain != "" {
+	if explain := c.AskAbout(src, decided); explain != "" {
 		ask = "\n\n  Ask the agent why: " + code(explain) + "\n"
 	}
 	m.part("  <details><summary>details</summary>\n\n" + indentBlock(fence(why, language)) + ask + "\n  </details>\n")
@@ -301,22 +301,22 @@ func (m *page) item(src *Source, run *plumb.Run, x int, details *int) error {
 
 // agents adds a table for each agent, with one row per case.
 func (m *page) agents(run *plumb.Run) {
-	if !hasAgents(run) {
+	if !HasAgents(run) {
 		return
 	}
 	n := len(run.Info.Runners)
 	for r := range run.Info.Runners {
-		b := marked("#### %s\n\n", code(runnerTitle(&run.Info.Runners[r]))) + cells("case", agentHead()...) +
-			markup("| --- |"+strings.Repeat(" ---: |", len(agentHead()))+"\n")
+		b := marked("#### %s\n\n", code(RunnerTitle(&run.Info.Runners[r]))) + cells("case", AgentHead()...) +
+			markup("| --- |"+strings.Repeat(" ---: |", len(AgentHead()))+"\n")
 		for c := range min(len(run.Cases), markdownRows) {
-			x := cellAt(run, c*n+r)
-			name := markup(wordOf(x.Execution).emoji) + " " + cellText(x.info.ID)
-			if counts := x.counts(); len(counts) > 0 {
+			x := CellAt(run, c*n+r)
+			name := markup(WordOf(x.Execution).Emoji) + " " + cellText(x.Info.ID)
+			if counts := x.Counts(); len(counts) > 0 {
 				name += marked(" (%s)", setCell(strings.Join(counts, ", ")))
 			}
-			b += cells(name, agentCells(x.Execution, "–")...)
+			b += cells(name, AgentCells(x.Execution, "–")...)
 		}
-		b += cells("**mean of a session**", agentMeans(run, r).cells("–")...)
+		b += cells("**mean of a session**", AgentMeans(run, r, "–")...)
 		if more := len(run.Cases) - markdownRows; more > 0 {
 			b += marked("\n(%s more)\n", text.Plural(more, "case"))
 		}

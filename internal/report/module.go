@@ -82,7 +82,7 @@ type moduleReporter struct {
 
 // moduleCase is a case with at least one started execution.
 type moduleCase struct {
-	running map[string]*recording      // by runner
+	running map[string]*Recording      // by runner
 	results map[string]json.RawMessage // by runner
 	passed  bool
 }
@@ -100,7 +100,7 @@ func NewModule(ctx context.Context, path string, o ModuleOptions) (plumb.Reporte
 	if o.Stderr == nil {
 		o.Stderr = io.Discard
 	}
-	o.Source = o.guarded()
+	o.Source = o.Clean()
 	file := path
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(o.WorkDir, path)
@@ -136,7 +136,7 @@ func NewModule(ctx context.Context, path string, o ModuleOptions) (plumb.Reporte
 	for _, name := range found.Hooks {
 		r.hooks[name] = true
 	}
-	return o.guard(r), nil
+	return o.Guard(r), nil
 }
 
 // loadError returns the documented error for a module that cannot be loaded.
@@ -167,7 +167,7 @@ func (r *moduleReporter) call(hook string, ev moduleEvent) error {
 		return nil
 	}
 	ev.Context = &r.context
-	s, err := json.Marshal(without(r.o.Redact, ev))
+	s, err := json.Marshal(Without(r.o.Redact, ev))
 	if err != nil {
 		return fmt.Errorf("encode what %s gets: %w", hook, err)
 	}
@@ -191,7 +191,7 @@ func (r *moduleReporter) call(hook string, ev moduleEvent) error {
 	case answer.Error != nil:
 		e := answer.Error
 		text := hook + ": " + strings.TrimPrefix(e.Name+": ", ": ") + e.Message
-		if at := place(e.Source); at != "" {
+		if at := PlaceOf(e.Source); at != "" {
 			text += "\n    at " + at
 		}
 		r.note(text)
@@ -204,7 +204,7 @@ func (r *moduleReporter) note(text string) {
 		r.more++
 		return
 	}
-	r.trouble = append(r.trouble, keep(text))
+	r.trouble = append(r.trouble, Keep(text))
 }
 
 // Report calls the hooks that correspond to an event.
@@ -231,7 +231,7 @@ func (r *moduleReporter) Report(ev plumb.Event, run *plumb.Run) error {
 		if err != nil {
 			return err
 		}
-		rec.add(ev)
+		rec.Add(ev)
 		return nil
 	case plumb.EventExecutionFinished:
 		return r.executed(run, ev)
@@ -247,7 +247,7 @@ func (r *moduleReporter) begin(run *plumb.Run) error {
 	}
 	r.began = true
 	r.context = r.o.context(run)
-	ev := moduleEvent{Runners: run.Info.Runners, StartedAt: stamp(run.StartedAt)}
+	ev := moduleEvent{Runners: run.Info.Runners, StartedAt: Stamp(run.StartedAt)}
 	for i := range run.Cases {
 		text, err := r.o.info(&run.Cases[i])
 		if err != nil {
@@ -278,10 +278,10 @@ func (r *moduleReporter) callOf(
 
 // execution returns the recorded sessions of an execution. Its first event calls onCaseStart and
 // onRunnerStart.
-func (r *moduleReporter) execution(run *plumb.Run, ev plumb.Event) (*recording, error) {
+func (r *moduleReporter) execution(run *plumb.Run, ev plumb.Event) (*Recording, error) {
 	x := r.cases[ev.Case]
 	if x == nil {
-		x = &moduleCase{running: map[string]*recording{}, results: map[string]json.RawMessage{}, passed: true}
+		x = &moduleCase{running: map[string]*Recording{}, results: map[string]json.RawMessage{}, passed: true}
 		r.cases[ev.Case] = x
 		if err := r.callOf("onCaseStart", run, ev.Case, nil, nil); err != nil {
 			return nil, err
@@ -289,7 +289,7 @@ func (r *moduleReporter) execution(run *plumb.Run, ev plumb.Event) (*recording, 
 	}
 	rec := x.running[ev.Runner]
 	if rec == nil {
-		rec = &recording{}
+		rec = &Recording{}
 		x.running[ev.Runner] = rec
 		if err := r.callOf("onRunnerStart", run, ev.Case, run.Runner(ev.Runner), nil); err != nil {
 			return nil, err
@@ -308,27 +308,27 @@ func (r *moduleReporter) executed(run *plumb.Run, ev plumb.Event) error {
 	if err != nil {
 		return err
 	}
-	d := full
+	d := Full
 	if r.held > moduleDocument {
-		d = brief
+		d = Brief
 	}
-	c := cellAt(run, i)
-	res := c.result(rec, d)
+	c := CellAt(run, i)
+	res := c.Result(rec, d)
 	text, err := json.Marshal(res)
 	if err != nil {
 		return err
 	}
-	if err := r.callOf("onRunnerFinish", run, ev.Case, c.runner, json.RawMessage(text)); err != nil {
+	if err := r.callOf("onRunnerFinish", run, ev.Case, c.Runner, json.RawMessage(text)); err != nil {
 		return err
 	}
 	x := r.cases[ev.Case]
-	x.running[ev.Runner] = &recording{} // its sessions are no longer needed
+	x.running[ev.Runner] = &Recording{} // its sessions are no longer needed
 	r.held += len(text) - len(x.results[ev.Runner])
 	x.results[ev.Runner] = text
 	x.passed = x.passed && res.Passed
 	n := len(run.Info.Runners)
 	first := i / n * n
-	if !allDone(run.Executions[first : first+n]) {
+	if !AllDone(run.Executions[first : first+n]) {
 		return nil
 	}
 	return r.caseFinished(run, ev.Case, first, x)
@@ -346,8 +346,8 @@ func (r *moduleReporter) caseFinished(run *plumb.Run, caseID string, first int, 
 		text := x.results[run.Info.Runners[k].ID]
 		r.held -= len(text)
 		if text == nil { // done before this process began
-			c := cellAt(run, first+k)
-			done := c.result(&recording{}, brief)
+			c := CellAt(run, first+k)
+			done := c.Result(&Recording{}, Brief)
 			res.Passed = res.Passed && done.Passed
 			var err error
 			if text, err = json.Marshal(done); err != nil {
@@ -366,9 +366,9 @@ func (r *moduleReporter) finish(run *plumb.Run) error {
 	if !r.hooks["onSuiteFinish"] || r.stopped {
 		return nil
 	}
-	for _, d := range []detail{full, brief} {
+	for _, d := range []Detail{Full, Brief} {
 		var doc bytes.Buffer
-		err := newResults(&r.o.Source, "", d).Write(&limited{&doc, moduleDocument}, run)
+		err := NewResults(&r.o.Source, "", d).Write(&limited{&doc, moduleDocument}, run)
 		if errors.Is(err, errTooLarge) {
 			continue
 		}
@@ -408,7 +408,7 @@ func (r *moduleReporter) Close() error {
 	}
 	var err error
 	if r.began && !r.over {
-		e := &resultError{Name: "Error", Message: "the run ended early"}
+		e := &ResultError{Name: "Error", Message: "the run ended early"}
 		if r.broke != nil {
 			e.Message = r.broke.Error()
 		}

@@ -241,12 +241,12 @@ func TestModuleBrokenOff(t *testing.T) {
 // TestModuleResultsAreDocumented: what hooks get of a result has the documented keys.
 func TestModuleResultsAreDocumented(t *testing.T) {
 	l := agentLog()
-	x := cellAt(l.run(t), 0)
-	rec, err := x.record(l.sessions)
+	x := CellAt(l.run(t), 0)
+	rec, err := x.Record(l.sessions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(x.result(rec, full))
+	text, err := json.Marshal(x.Result(rec, Full))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ type moduleEvent struct {
 	CaseIndex  int                `json:"caseIndex,omitempty"` // from 1
 	TotalCases int                `json:"totalCases,omitempty"`
 	Result     any                `json:"result,omitempty" redact:"values"`
-	Error      *resultError       `json:"error,omitempty"`
+	Error      *ResultError       `json:"error,omitempty"`
 }
 
 // moduleCaseInfo is the case that hooks receive: the case as in its suite, without functions. The

@@ -13,28 +13,28 @@ import (
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
-// repeatRow is a row of a table of rates, below the row of a group of executions: what their
+// RepeatRow is a row of a table of rates, below the row of a group of executions: what their
 // repetitions say.
-type repeatRow struct {
-	key, name string   // key is the name in documents for programs
-	cells     []string // in the columns of rateCells
+type RepeatRow struct {
+	Key, Name string   // key is the name in documents for programs
+	Cells     []string // in the columns of RateCells
 	analyze.Estimate
 }
 
-// repeatRows returns the rows below the rate r: the pass rate of the samples and, for a whole
+// RepeatRows returns the rows below the rate r: the pass rate of the samples and, for a whole
 // runner, pass@k, pass^k, the flip rate and the score. Without repetitions there is only the score,
 // if it says more than the pass rate.
-func repeatRows(run *plumb.Run, r analyze.Rate, whole bool, dash string) []repeatRow {
-	var rows []repeatRow
+func RepeatRows(run *plumb.Run, r analyze.Rate, whole bool, dash string) []RepeatRow {
+	var rows []RepeatRow
 	add := func(key, name, pass string, e analyze.Estimate, of string) {
 		cells := []string{pass, dash, dash, of}
 		if !math.IsNaN(e.Value) {
 			cells[1] = text.Percent(e.Value)
 		}
 		if e.OK {
-			cells[2] = shares(e.Lo, e.Hi, dash)
+			cells[2] = Shares(e.Lo, e.Hi, dash)
 		}
-		rows = append(rows, repeatRow{key, name, cells, e})
+		rows = append(rows, RepeatRow{key, name, cells, e})
 	}
 	cases := func(n int) string { return text.Count(n) + "/" + text.Count(r.Planned) }
 	if x := r.Repetitions(run); x.Repeated {
@@ -54,7 +54,7 @@ func repeatRows(run *plumb.Run, r analyze.Rate, whole bool, dash string) []repea
 	}
 	if s := r.Score(run); s.Graded && whole {
 		add("score", "score", "", s.Mean, cases(s.N))
-		cells := rows[len(rows)-1].cells
+		cells := rows[len(rows)-1].Cells
 		if !math.IsNaN(s.Mean.Value) {
 			cells[1] = fmt.Sprintf("%.2f", s.Mean.Value)
 		}
@@ -73,9 +73,9 @@ func scoreRange(lo, hi float64, dash string) string {
 // fewScores is the number of cases below which reports add the extreme scores to the mean.
 const fewScores = 15
 
-// repeatNotes returns what a reader must know beside the rows of a runner: why a rate is missing,
+// RepeatNotes returns what a reader must know beside the rows of a runner: why a rate is missing,
 // how the cases behave, and how independent they are.
-func repeatNotes(run *plumb.Run, r analyze.Rate) []string {
+func RepeatNotes(run *plumb.Run, r analyze.Rate) []string {
 	var notes []string
 	x, s := r.Repetitions(run), r.Score(run)
 	switch {
@@ -120,19 +120,19 @@ func labelWords(x *analyze.Repetitions) string {
 	return strings.Join(parts, ", ")
 }
 
-// sureWords says how sure the label of a case is: "92 % sure".
-func sureWords(sure float64) string {
+// SureWords says how sure the label of a case is: "92 % sure".
+func SureWords(sure float64) string {
 	return strconv.Itoa(int(math.Floor(sure*100))) + " % sure"
 }
 
-// flakyWords describes a flaky case.
-func flakyWords(s *analyze.CaseSamples) string {
-	return fmt.Sprintf("%s/%s passed, %s", text.Count(s.Passed), text.Count(s.Measured), sureWords(s.Sure))
+// FlakyWords describes a flaky case.
+func FlakyWords(s *analyze.CaseSamples) string {
+	return fmt.Sprintf("%s/%s passed, %s", text.Count(s.Passed), text.Count(s.Measured), SureWords(s.Sure))
 }
 
-// medianWords describes what a case of a group used by medians with their intervals. It is empty if
-// there are too few cases for an interval. The time of a case is elsewhere; see timesWords.
-func medianWords(run *plumb.Run, r analyze.Rate, dash string) string {
+// MedianWords describes what a case of a group used by medians with their intervals. It is empty if
+// there are too few cases for an interval. The time of a case is elsewhere; see TimesWords.
+func MedianWords(run *plumb.Run, r analyze.Rate, dash string) string {
 	var parts []string
 	add := func(m analyze.Metric, render func(float64) string, unit string) {
 		switch {
@@ -171,8 +171,8 @@ func milliseconds(x float64) string { return text.Millis(int64(math.Round(x))) }
 
 func oneDecimal(x float64) string { return strings.TrimSuffix(fmt.Sprintf("%.1f", x), ".0") }
 
-// figureHead is the heading of figureRows.
-func figureHead() []string {
+// FigureHead is the heading of figureRows.
+func FigureHead() []string {
 	return []string{"a case", "cases", "median", "95 %", "p90", "95 %", "geometric mean", "95 %"}
 }
 
@@ -206,46 +206,46 @@ func figureRows(run *plumb.Run, r analyze.Rate, dash string) (rows [][]string) {
 	return rows
 }
 
-// figureGroup is the figures of one group of executions.
-type figureGroup struct {
-	kind, name string
-	rows       [][]string
+// FigureGroup is the figures of one group of executions.
+type FigureGroup struct {
+	Kind, Name string
+	Rows       [][]string
 }
 
-// figureGroups returns the figures of the runners and, if details is set, of the categories,
+// FigureGroups returns the figures of the runners and, if details is set, of the categories,
 // difficulties and tags.
-func figureGroups(run *plumb.Run, details bool, dash string) (groups []figureGroup) {
+func FigureGroups(run *plumb.Run, details bool, dash string) (groups []FigureGroup) {
 	add := func(kind, name string, r analyze.Rate) {
 		if rows := figureRows(run, r, dash); len(rows) > 0 {
-			groups = append(groups, figureGroup{kind, text.OneLine(name), rows})
+			groups = append(groups, FigureGroup{kind, text.OneLine(name), rows})
 		}
 	}
 	for i := range run.Info.Runners {
-		add("runner", runnerTitle(&run.Info.Runners[i]), analyze.RunnerRates(run, i).Overall)
+		add("runner", RunnerTitle(&run.Info.Runners[i]), analyze.RunnerRates(run, i).Overall)
 	}
 	if details {
 		all := analyze.Rates(run)
-		for _, list := range rateLists(&all) {
-			for _, r := range list.rates[:min(len(list.rates), MaxRows)] {
-				add(list.kind, cmp.Or(r.Name, "none"), r)
+		for _, list := range RateLists(&all) {
+			for _, r := range list.Rates[:min(len(list.Rates), MaxRows)] {
+				add(list.Kind, cmp.Or(r.Name, "none"), r)
 			}
 		}
 	}
 	return groups
 }
 
-// flakyLine is a flaky case with its words, for a list.
-type flakyLine struct {
-	at          int // the index of the execution in the run
-	name, words string
+// FlakyLine is a flaky case with its words, for a list.
+type FlakyLine struct {
+	At          int // the index of the execution in the run
+	Name, Words string
 }
 
-// flakyLines lists the flaky cases, the surest first, and counts those above the limit.
-func flakyLines(run *plumb.Run, limit int) (lines []flakyLine, more int) {
+// FlakyLines lists the flaky cases, the surest first, and counts those above the limit.
+func FlakyLines(run *plumb.Run, limit int) (lines []FlakyLine, more int) {
 	flaky := analyze.FlakyCases(run)
 	for i := range flaky[:min(len(flaky), limit)] {
-		c := cellAt(run, flaky[i].Execution)
-		lines = append(lines, flakyLine{flaky[i].Execution, c.name(), flakyWords(&flaky[i].CaseSamples)})
+		c := CellAt(run, flaky[i].Execution)
+		lines = append(lines, FlakyLine{flaky[i].Execution, c.Name(), FlakyWords(&flaky[i].CaseSamples)})
 	}
 	return lines, len(flaky) - len(lines)
 }
@@ -253,11 +253,11 @@ func flakyLines(run *plumb.Run, limit int) (lines []flakyLine, more int) {
 // SampleCells returns the cells of the execution at index i in a list of a run with repetitions: how
 // many samples passed, or were tried if it stopped early, and the label of the case.
 func SampleCells(run *plumb.Run, i int) (samples, label string) {
-	c := cellAt(run, i)
-	samples = c.samplesWords()
+	c := CellAt(run, i)
+	samples = c.SamplesWords()
 	if s, ok := analyze.SamplesOf(run, i); ok {
 		if label = string(s.Label); s.Label != analyze.Undetermined {
-			label += ", " + sureWords(s.Sure)
+			label += ", " + SureWords(s.Sure)
 		}
 	}
 	return samples, label
@@ -266,33 +266,33 @@ func SampleCells(run *plumb.Run, i int) (samples, label string) {
 // CaseWords describes the samples of the execution at index i, if there are several: the pass rate
 // with its interval, the flip rate and the label.
 func CaseWords(run *plumb.Run, i int, dash string) string {
-	c := cellAt(run, i)
+	c := CellAt(run, i)
 	s, ok := analyze.SamplesOf(run, i)
 	switch {
 	case ok:
 		words := fmt.Sprintf("%s/%s passed, %s (95 %% %s), flip rate %s, %s", text.Count(s.Passed), text.Count(s.Measured),
-			text.Percent(s.Rate()), shares(s.Lo, s.Hi, dash), text.Percent(s.Flips), s.Label)
+			text.Percent(s.Rate()), Shares(s.Lo, s.Hi, dash), text.Percent(s.Flips), s.Label)
 		if s.Label != analyze.Undetermined {
-			words += ", " + sureWords(s.Sure)
+			words += ", " + SureWords(s.Sure)
 		}
 		return words
 	case analyze.StoppedEarly(run, i):
-		return c.samplesWords() + ", so there is no pass rate of the case"
-	case c.repeats() > 1:
+		return c.SamplesWords() + ", so there is no pass rate of the case"
+	case c.Repeats() > 1:
 		return fmt.Sprintf("%d of %d repetitions measured: too few for a pass rate of the case", c.Passed+c.Failed,
-			c.repeats())
+			c.Repeats())
 	}
 	return ""
 }
 
-// samplesWords returns how many repetitions passed: of the planned ones, or if the execution stopped
+// SamplesWords returns how many repetitions passed: of the planned ones, or if the execution stopped
 // early how many were tried, because the share of passed ones is then no estimate.
-func (c *cell) samplesWords() string {
-	if analyze.StoppedEarly(c.run, c.at) {
-		tried, planned := analyze.Tried(c.run, c.at)
+func (c *Cell) SamplesWords() string {
+	if analyze.StoppedEarly(c.Run, c.At) {
+		tried, planned := analyze.Tried(c.Run, c.At)
 		return fmt.Sprintf("%d of %d tried", tried, planned)
 	}
-	return fmt.Sprintf("%d/%d", c.Passed, c.repeats())
+	return fmt.Sprintf("%d/%d", c.Passed, c.Repeats())
 }
 
 // Repeated reports whether more than one repetition of any execution is planned.

@@ -103,10 +103,10 @@ func kinds() []kind {
 	return []kind{
 		{name: Terminal, make: func(o *Options) plumb.Reporter { return newTerminal(o.Screen, &o.Source) }},
 		{name: JSON, make: func(o *Options) plumb.Reporter {
-			return &resultsReport{newResults(&o.Source, o.Temp, full), o.Out}
+			return &resultsReport{NewResults(&o.Source, o.Temp, Full), o.Out}
 		}},
 		{name: JSONSummary, make: func(o *Options) plumb.Reporter {
-			return &resultsReport{newResults(&o.Source, o.Temp, brief), o.Out}
+			return &resultsReport{NewResults(&o.Source, o.Temp, Brief), o.Out}
 		}},
 		{name: JUnit, make: func(o *Options) plumb.Reporter {
 			return atEnd(func(run *plumb.Run) error { return writeJUnit(o.Out, &o.Source, run) })
@@ -158,8 +158,8 @@ func New(name string, o Options) (plumb.Reporter, error) {
 		o.Getenv = func(string) string { return "" }
 	}
 	if k := find(name); k != nil {
-		o.Source = o.guarded()
-		return o.guard(k.make(&o)), nil
+		o.Source = o.Clean()
+		return o.Guard(k.make(&o)), nil
 	}
 	err := fmt.Errorf("unknown reporter %q", name)
 	if near := plumb.Nearest(name, Names()); near != "" {
@@ -207,7 +207,7 @@ func Replay(r plumb.Reporter, events iter.Seq2[plumb.Event, error]) (*plumb.Run,
 		if err != nil {
 			return run, errors.Join(err, r.Close())
 		}
-		ev = without(known, ev) // the state of the run is built from it
+		ev = Without(known, ev) // the state of the run is built from it
 		if err := run.Apply(ev); err != nil {
 			return run, errors.Join(err, r.Close())
 		}
@@ -226,32 +226,32 @@ func Replay(r plumb.Reporter, events iter.Seq2[plumb.Event, error]) (*plumb.Run,
 	return run, errors.Join(r.Report(*end, run), r.Close())
 }
 
-// recorded reports whether the answers of a run are a recording. Replayed answers must never pass
+// IsRecording reports whether the answers of a run are a recording. Replayed answers must never pass
 // as new ones.
-func (src *Source) recorded(run *plumb.Run) bool { return src.Recorded || recorded(run) }
+func (src *Source) IsRecording(run *plumb.Run) bool { return src.Recorded || recorded(run) }
 
 func recorded(run *plumb.Run) bool {
 	return slices.ContainsFunc(run.Info.Runners, func(r plumb.RunnerInfo) bool { return r.Kind == plumb.RunnerReplay })
 }
 
-// recordingNotice labels a recording. A judge may still have been called for it.
-func recordingNotice(info *plumb.RunInfo) string {
+// RecordingNotice labels a recording. A judge may still have been called for it.
+func RecordingNotice(info *plumb.RunInfo) string {
 	if info.Judge == "" && info.Embedder == "" {
 		return "RECORDING: answers replayed from an earlier run. No model was called."
 	}
 	return "RECORDING: answers replayed from an earlier run. Only the judge was called."
 }
 
-// dir returns the run directory as the user should see it.
-func (src *Source) dir(run *plumb.Run) string {
+// Directory returns the run directory as the user should see it.
+func (src *Source) Directory(run *plumb.Run) string {
 	if src.Dir != "" {
 		return src.Dir
 	}
 	return run.Info.ArtifactDir
 }
 
-// suiteTitle names the suite of a run on one line: name, tier and the first digits of the hash.
-func suiteTitle(info *plumb.RunInfo, sep string) string {
+// SuiteTitle names the suite of a run on one line: name, tier and the first digits of the hash.
+func SuiteTitle(info *plumb.RunInfo, sep string) string {
 	parts := []string{text.OneLine(info.SuiteName)}
 	if parts[0] == "" {
 		parts[0] = text.OneLine(info.SuitePath)
@@ -265,8 +265,8 @@ func suiteTitle(info *plumb.RunInfo, sep string) string {
 	return strings.Join(parts, sep)
 }
 
-// runnerTitle returns the id of a runner and, if the id does not name it, the model.
-func runnerTitle(r *plumb.RunnerInfo) string {
+// RunnerTitle returns the id of a runner and, if the id does not name it, the model.
+func RunnerTitle(r *plumb.RunnerInfo) string {
 	model := r.Agent.Type + ":" + r.Agent.Model
 	switch {
 	case r.Kind == plumb.RunnerReplay:
@@ -282,8 +282,8 @@ func runnerTitle(r *plumb.RunnerInfo) string {
 	return text.OneLine(r.ID + " (" + model + ")")
 }
 
-// judgeTitle names the judge, or returns "" when no check needs one.
-func judgeTitle(info *plumb.RunInfo) string {
+// JudgeTitle names the judge, or returns "" when no check needs one.
+func JudgeTitle(info *plumb.RunInfo) string {
 	switch {
 	case info.SelfJudged && info.Judge != "":
 		return text.OneLine(info.Judge) + " (self-judged)"
@@ -293,8 +293,8 @@ func judgeTitle(info *plumb.RunInfo) string {
 	return text.OneLine(info.Judge)
 }
 
-// casesWords returns how many cases of the suite were selected.
-func casesWords(run *plumb.Run) string {
+// CasesWords returns how many cases of the suite were selected.
+func CasesWords(run *plumb.Run) string {
 	if prompts := len(analyze.Prompts(run)); prompts > 1 && run.Info.SuiteCases <= len(run.Cases) {
 		items := map[string]bool{}
 		for i := range run.Cases {
@@ -310,8 +310,8 @@ func casesWords(run *plumb.Run) string {
 	return text.Plural(len(run.Cases), "case")
 }
 
-// stopWords explains why a run ended early, or returns "" if it did not.
-func stopWords(run *plumb.Run) string {
+// StopWords explains why a run ended early, or returns "" if it did not.
+func StopWords(run *plumb.Run) string {
 	if run.End == nil {
 		return "the run has not ended: it was killed or is still running"
 	}
@@ -341,37 +341,37 @@ func (src *Source) flags() string {
 }
 
 // A command is a suggested next command, with its purpose.
-type command struct{ line, why string }
+type Command struct{ Line, Why string }
 
-// nextSteps returns the commands that a user is likely to need after a run, most useful first. look is
+// NextSteps returns the commands that a user is likely to need after a run, most useful first. look is
 // the command that shows what to look at first, or "".
-func nextSteps(src *Source, run *plumb.Run, look string) []command {
+func NextSteps(src *Source, run *plumb.Run, look string) []Command {
 	id, flags := ShellWord(run.Info.ID), src.flags()
-	var steps []command
+	var steps []Command
 	if look != "" {
-		steps = append(steps, command{look, "see the whole session"})
+		steps = append(steps, Command{look, "see the whole session"})
 	}
 	switch t := run.Totals; {
 	case src.Closed || decided(run):
 	case run.Decision != nil && run.Decision.Exhausted == len(run.Cases):
 	case run.Decision != nil && run.End != nil && run.End.Stop == "":
-		steps = append(steps, command{
+		steps = append(steps, Command{
 			fmt.Sprintf("plumb resume %s --repeat %d%s", id, 2*run.Decision.Limit/max(1, len(run.Cases)), flags),
 			"continue with twice the limit",
 		})
 	case run.Decision != nil:
-		steps = append(steps, command{"plumb resume " + id + flags, "continue to draw; raise a budget if one is spent"})
+		steps = append(steps, Command{"plumb resume " + id + flags, "continue to draw; raise a budget if one is spent"})
 	case run.End != nil && run.End.Stop == plumb.StopCost:
-		steps = append(steps, command{"plumb resume " + id + flags, "continue; add a larger --max-cost"})
+		steps = append(steps, Command{"plumb resume " + id + flags, "continue; add a larger --max-cost"})
 	case run.End != nil && run.End.Stop == plumb.StopTokens:
-		steps = append(steps, command{"plumb resume " + id + flags, "continue; add a larger --max-tokens"})
+		steps = append(steps, Command{"plumb resume " + id + flags, "continue; add a larger --max-tokens"})
 	case t.Planned > t.Finished || run.End == nil || run.End.Remaining > 0:
-		steps = append(steps, command{"plumb resume " + id + flags, "continue; finished cases are kept"})
+		steps = append(steps, Command{"plumb resume " + id + flags, "continue; finished cases are kept"})
 	case t.Errored > t.Broken:
-		steps = append(steps, command{"plumb resume --retry-errors " + id + flags, "run the unmeasured cases again"})
+		steps = append(steps, Command{"plumb resume --retry-errors " + id + flags, "run the unmeasured cases again"})
 	}
 	if path := run.Info.SuitePath; run.Totals.Broken > 0 && path != "" {
-		steps = append(steps, command{
+		steps = append(steps, Command{
 			"plumb score " + id + " --suite " + ShellWord(path) + flags, "after the repair: judge the same sessions again",
 		})
 	}

@@ -145,7 +145,7 @@ type spending struct {
 // Each session report appears once: at the execution for the session that decided it, else at its
 // repetition, else in the repetition's list of sessions. The document has one case per line.
 func WriteResults(w io.Writer, run *plumb.Run, s Sessions) error {
-	return NewResults(Source{Sessions: s}, "").Write(w, run)
+	return NewResults(&Source{Sessions: s}, "", Full).Write(w, run)
 }
 
 // Results writes the results of one run; see [WriteResults]. It holds at most a few hundred
@@ -156,7 +156,7 @@ func WriteResults(w io.Writer, run *plumb.Run, s Sessions) error {
 // holds back the later ones.
 type Results struct {
 	sessions Sessions
-	detail   detail
+	detail   Detail
 	recorded bool   // whatever the runners are
 	temp     string // the directory of the spool, or ""
 	lifts    func() []Lift
@@ -170,10 +170,9 @@ type Results struct {
 	batch    [renderBatch]renderedCase
 }
 
-// NewResults returns results with all details of the sessions.
-func NewResults(src Source, temp string) *Results { return newResults(&src, temp, full) }
-
-func newResults(src *Source, temp string, d detail) *Results {
+// NewResults returns results with the given details of the sessions. temp is a directory for
+// temporary files; without it, the results are rendered at the end of the run.
+func NewResults(src *Source, temp string, d Detail) *Results {
 	return &Results{
 		sessions: src.Sessions, detail: d, recorded: src.Recorded, temp: temp, calibrations: src.Calibrations,
 		lifts: src.Lifts,
@@ -183,11 +182,11 @@ func newResults(src *Source, temp string, d detail) *Results {
 // Report renders the cases that are done. It does not render those of agents before the end,
 // because their sessions are few and may be large.
 func (r *Results) Report(ev plumb.Event, run *plumb.Run) (err error) {
-	if r.temp == "" || ev.Type != plumb.EventExecutionFinished || hasAgents(run) {
+	if r.temp == "" || ev.Type != plumb.EventExecutionFinished || HasAgents(run) {
 		return nil
 	}
 	n, to := len(run.Info.Runners), r.done
-	for to < len(run.Cases) && allDone(run.Executions[to*n:(to+1)*n]) {
+	for to < len(run.Cases) && AllDone(run.Executions[to*n:(to+1)*n]) {
 		to++
 	}
 	if to-r.done < renderTogether {
@@ -202,7 +201,7 @@ func (r *Results) Report(ev plumb.Event, run *plumb.Run) (err error) {
 	return r.cases(r.spool, run, to)
 }
 
-func allDone(executions []plumb.Execution) bool {
+func AllDone(executions []plumb.Execution) bool {
 	return !slices.ContainsFunc(executions, func(e plumb.Execution) bool { return e.State != plumb.ExecutionDone })
 }
 
@@ -220,8 +219,8 @@ func (r *Results) Close() error {
 func (r *Results) Write(w io.Writer, run *plumb.Run) error {
 	out := newDocument(w)
 	out.members("{\n", suiteResult{
-		SuitePath: run.Info.SuitePath, StartedAt: stamp(run.StartedAt), EndedAt: stamp(run.EndedAt),
-		DurationMs: durationMs(run), SuiteRunArtifactDir: run.Info.ArtifactDir,
+		SuitePath: run.Info.SuitePath, StartedAt: Stamp(run.StartedAt), EndedAt: Stamp(run.EndedAt),
+		DurationMs: DurationMs(run), SuiteRunArtifactDir: run.Info.ArtifactDir,
 		DeclaredTags: doc.Array(run.Info.DeclaredTags), SelectedTags: doc.Array(run.Info.SelectedTags),
 	})
 	fmt.Fprint(out, ",\n  \"cases\": [")
@@ -336,18 +335,18 @@ func (r *Results) renderCase(run *plumb.Run, c int) (caseResult, []caseFigures, 
 	}
 	all := make([]caseFigures, n)
 	for i := range n {
-		rec, x := &recording{}, cellAt(run, c*n+i)
+		rec, x := &Recording{}, CellAt(run, c*n+i)
 		switch {
 		case x.State == plumb.ExecutionPlanned:
-		case r.detail == brief && x.plain():
+		case r.detail == Brief && x.plain():
 			rec = x.summarized()
 		default:
 			var err error
-			if rec, err = x.record(r.sessions); err != nil {
+			if rec, err = x.Record(r.sessions); err != nil {
 				return res, nil, err
 			}
 		}
-		one := x.result(rec, r.detail)
+		one := x.Result(rec, r.detail)
 		res.RunnerResults[i] = one
 		res.Passed = res.Passed && one.Passed
 		all[i] = caseFigures{one.Outcome != plumb.OutcomeSkipped, one.DurationMs, usageOf(x.Execution, rec)}
@@ -355,7 +354,7 @@ func (r *Results) renderCase(run *plumb.Run, c int) (caseResult, []caseFigures, 
 	return res, all, nil
 }
 
-func durationMs(run *plumb.Run) int64 {
+func DurationMs(run *plumb.Run) int64 {
 	if run.ActiveMs > 0 {
 		return run.ActiveMs
 	}
@@ -366,7 +365,7 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 	rates, spent := analyze.Rates(run), analyze.Spent(run, -1)
 	info := &run.Info
 	p := provenance{
-		Schema: resultsSchema, Outcome: runOutcome(run), Verdict: verdictWords(run, rates.Overall, "–"), Recorded: recorded,
+		Schema: resultsSchema, Outcome: RunOutcome(run), Verdict: VerdictWords(run, rates.Overall, "–"), Recorded: recorded,
 		Rate:         rates.Overall.Figures(),
 		GroupFigures: rates.Overall.Group(run),
 		Gates:        analyze.Gates(run),
@@ -397,9 +396,9 @@ func provenanceOf(run *plumb.Run, recorded bool) provenance {
 	return p
 }
 
-// runOutcome returns the outcome of a run by the rules of the exit codes: fail takes precedence
+// RunOutcome returns the outcome of a run by the rules of the exit codes: fail takes precedence
 // over error, and error over skipped.
-func runOutcome(run *plumb.Run) plumb.Outcome {
+func RunOutcome(run *plumb.Run) plumb.Outcome {
 	switch {
 	case analyze.NotOK(run):
 		return plumb.OutcomeFail
@@ -437,7 +436,7 @@ func resultOptions() json2.Options {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return fmt.Errorf("%v is no number of JSON", x)
 		}
-		return e.WriteToken(jsontext.Float(round12(x)))
+		return e.WriteToken(jsontext.Float(Round12(x)))
 	})
 	return json2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false), json2.WithMarshalers(round))
 }

@@ -146,7 +146,7 @@ func TestEachReportOnce(t *testing.T) {
 			t.Errorf("%s: %d session reports, want %d", name, got, want)
 		}
 		var summary bytes.Buffer
-		if err := newResults(&Source{Sessions: l.sessions}, "", brief).Write(&summary, l.run(t)); err != nil {
+		if err := NewResults(&Source{Sessions: l.sessions}, "", Brief).Write(&summary, l.run(t)); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(summary.String(), "finalOutput") || !json.Valid(summary.Bytes()) {

@@ -10,19 +10,19 @@ import (
 // transformation, because joining texts may form a secret again. The log of this version contains
 // no secrets, but logs of earlier versions may.
 
-// without removes secrets from a value, by the rules of [redact.Clean].
-func without[T any](r *redact.Redactor, v T) T {
+// Without removes secrets from a value, by the rules of [redact.Clean].
+func Without[T any](r *redact.Redactor, v T) T {
 	clean, _ := redact.Clean(r, v)
 	return clean
 }
 
-// Without returns s with the secrets that r knows removed.
-func Without(r *redact.Redactor, s Sessions) Sessions {
+// Without returns sessions without the secrets that r knows.
+func (s Sessions) Without(r *redact.Redactor) Sessions {
 	if s == nil || !r.Hides() {
 		return s
 	}
 	return func(caseID, runnerID string, yield func(plumb.Event) error) error {
-		return s(caseID, runnerID, func(ev plumb.Event) error { return yield(without(r, ev)) })
+		return s(caseID, runnerID, func(ev plumb.Event) error { return yield(Without(r, ev)) })
 	}
 }
 
@@ -32,8 +32,8 @@ type guarded struct {
 	redact *redact.Redactor
 }
 
-// guard wraps a reporter, which must have a guarded source, so that it receives no secrets.
-func (src *Source) guard(r plumb.Reporter) plumb.Reporter {
+// Guard wraps a reporter, which must have a guarded source, so that it receives no secrets.
+func (src *Source) Guard(r plumb.Reporter) plumb.Reporter {
 	if src.Fresh || !src.Redact.Hides() {
 		return r
 	}
@@ -43,9 +43,9 @@ func (src *Source) guard(r plumb.Reporter) plumb.Reporter {
 // Report passes on an event without secrets. The state of a run is built from such events, so
 // Report checks it only at the end.
 func (g *guarded) Report(ev plumb.Event, run *plumb.Run) error {
-	ev = without(g.redact, ev)
+	ev = Without(g.redact, ev)
 	if ev.Type == plumb.EventRunFinished {
-		run = without(g.redact, run)
+		run = Without(g.redact, run)
 	}
 	return g.Reporter.Report(ev, run)
 }
@@ -57,10 +57,10 @@ func (g *guarded) Broke(err error) {
 	}
 }
 
-// guarded returns a source whose sessions contain no secrets.
-func (src Source) guarded() Source {
+// Clean returns a source whose sessions contain no secrets.
+func (src Source) Clean() Source {
 	if !src.Fresh {
-		src.Sessions = Without(src.Redact, src.Sessions)
+		src.Sessions = src.Sessions.Without(src.Redact)
 	}
 	return src
 }

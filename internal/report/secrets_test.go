@@ -231,9 +231,9 @@ func TestReportsShowNoSecret(t *testing.T) {
 				}
 			}
 			for i, ev := range l.events { // the fold cuts reasons
-				l.events[i] = without(r, ev)
+				l.events[i] = Without(r, ev)
 			}
-			run, sessions := l.run(t), Without(r, l.sessions)
+			run, sessions := l.run(t), Sessions(l.sessions).Without(r)
 			var doc bytes.Buffer
 			if err := WriteResults(&doc, run, sessions); err != nil {
 				t.Fatal(err)

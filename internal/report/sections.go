@@ -15,25 +15,25 @@ const (
 	MaxNotes   = 20
 )
 
-// section is one kind of executions that did not pass, by class.
-type section struct {
-	title  string
-	failed bool // and not unmeasured
-	groups []analyze.Group
+// Section is one kind of executions that did not pass, by class.
+type Section struct {
+	Title  string
+	Failed bool // and not unmeasured
+	Groups []analyze.Group
 }
 
-// sectionsOf returns the sections that are not empty, most urgent first.
-func sectionsOf(f *analyze.Findings) []section {
-	return slices.DeleteFunc([]section{
+// SectionsOf returns the sections that are not empty, most urgent first.
+func SectionsOf(f *analyze.Findings) []Section {
+	return slices.DeleteFunc([]Section{
 		{"failed", true, f.Failed},
 		{"passed although expected to fail", true, []analyze.Group{f.UnexpectedPassed}},
 		{"a check of the suite broke", true, f.Broken},
 		{"could not be measured", false, f.Errored},
-	}, func(s section) bool { return len(s.groups) == 0 || s.groups[0].Count == 0 })
+	}, func(s Section) bool { return len(s.Groups) == 0 || s.Groups[0].Count == 0 })
 }
 
-// moreWords returns how many executions of a group are not listed, or "".
-func moreWords(g *analyze.Group) string {
+// MoreWords returns how many executions of a group are not listed, or "".
+func MoreWords(g *analyze.Group) string {
 	more := g.Count - len(g.Executions)
 	notAsked := min(more, g.NotAsked)
 	switch {

@@ -60,29 +60,29 @@ func WriteRates(screen Screen, src *Source, run *plumb.Run) error {
 
 // write writes the whole summary: the most important part first, the next commands last.
 func (s *summary) write() {
-	g := gridOf(s.run, s.t.dot, s.t.dash)
+	g := GridOf(s.run, s.t.dot, s.t.dash)
 	if !s.bare {
 		s.line("")
 	}
-	for i, line := range decisionLines(s.src, s.run) {
+	for i, line := range DecisionLines(s.src, s.run) {
 		if i == 0 {
 			line = s.t.bold(line)
 		}
 		s.line("%s", line)
 	}
-	for i, h := range headlines(s.run, g, s.t.dash) {
+	for i, h := range Headlines(s.run, g, s.t.dash) {
 		if i == summaryItems {
-			s.line("%s", s.t.dim(fmt.Sprintf("(%d more)", len(g.columns)-i)))
+			s.line("%s", s.t.dim(fmt.Sprintf("(%d more)", len(g.Columns)-i)))
 			break
 		}
-		s.wrapped(h.words, func(l string) string { return s.t.bold(s.tone(h.rate)(l)) })
+		s.wrapped(h.Words, func(l string) string { return s.t.bold(s.tone(h.Rate)(l)) })
 	}
 	s.gates()
-	if words := stopWords(s.run); words != "" {
+	if words := StopWords(s.run); words != "" {
 		s.line("%s", s.t.yellow(words))
 	}
-	if s.src.recorded(s.run) {
-		s.line("%s", s.t.yellow(recordingNotice(&s.run.Info)))
+	if s.src.IsRecording(s.run) {
+		s.line("%s", s.t.yellow(RecordingNotice(&s.run.Info)))
 	}
 	if len(s.run.Executions) > 0 {
 		if g != nil {
@@ -129,7 +129,7 @@ func unstyled(s string) string { return s }
 
 // flaky lists the flaky cases.
 func (s *summary) flaky() {
-	lines, more := flakyLines(s.run, summaryItems)
+	lines, more := FlakyLines(s.run, summaryItems)
 	if len(lines) == 0 {
 		return
 	}
@@ -137,10 +137,10 @@ func (s *summary) flaky() {
 	s.line("%s", s.t.yellow("flaky"))
 	width := 0
 	for _, l := range lines {
-		width = max(width, min(ansi.StringWidth(l.name), 40))
+		width = max(width, min(ansi.StringWidth(l.Name), 40))
 	}
 	for _, l := range lines {
-		s.line("  %s  %s", text.Pad(l.name, width), s.t.dim(l.words))
+		s.line("  %s  %s", text.Pad(l.Name, width), s.t.dim(l.Words))
 	}
 	if more > 0 {
 		s.line("  %s", s.t.dim(fmt.Sprintf("(%s more)", text.Count(more))))
@@ -173,23 +173,23 @@ func (s *summary) figures() {
 		fact("tokens", tokens)
 	}
 	if spent.Sessions > 0 {
-		fact("cost", costWords(spent, s.run))
+		fact("cost", CostWords(spent, s.run))
 	}
-	fact("time", strings.TrimSuffix(text.Millis(durationMs(s.run))+"; "+timesWords(s.run, s.t.dash), "; "))
+	fact("time", strings.TrimSuffix(text.Millis(DurationMs(s.run))+"; "+TimesWords(s.run, s.t.dash), "; "))
 	for i := range min(len(s.run.Info.Runners), MaxRows) {
-		if words := medianWords(s.run, analyze.RunnerRates(s.run, i).Overall, s.t.dash); words != "" {
-			fact("a case", notePrefix(s.run, i)+words)
+		if words := MedianWords(s.run, analyze.RunnerRates(s.run, i).Overall, s.t.dash); words != "" {
+			fact("a case", NotePrefix(s.run, i)+words)
 		}
 	}
 	if spent.Cached > 0 {
-		fact("cache", cacheWords(spent))
+		fact("cache", CacheWords(spent))
 	}
-	for _, c := range conclusionsOf(s.src, s.run) {
-		words := c.text
-		if c.warning {
+	for _, c := range ConclusionsOf(s.src, s.run) {
+		words := c.Text
+		if c.Warning {
 			words = s.t.yellow("warning: ") + words
 		}
-		fact(c.label, words)
+		fact(c.Label, words)
 	}
 	if slow := analyze.Slowest(s.run, summarySlow); len(slow) > 0 && analyze.Times(s.run).N > 1 {
 		parts := make([]string, len(slow))
@@ -201,35 +201,35 @@ func (s *summary) figures() {
 }
 
 func (s *summary) name(i int) string {
-	c := cellAt(s.run, i)
-	return c.name()
+	c := CellAt(s.run, i)
+	return c.Name()
 }
 
 // findings writes what failed and what could not be measured, by class, and returns the command that
 // shows what to look at first.
 func (s *summary) findings() (look string) {
 	f := analyze.Find(s.run, summaryItems)
-	for _, section := range sectionsOf(&f) {
-		title := s.t.yellow(section.title)
-		if section.failed {
-			title = s.t.red(section.title)
+	for _, section := range SectionsOf(&f) {
+		title := s.t.yellow(section.Title)
+		if section.Failed {
+			title = s.t.red(section.Title)
 		}
 		s.line("")
-		if s.shown && len(section.groups) == 1 && !s.tight() {
+		if s.shown && len(section.Groups) == 1 && !s.tight() {
 			title += "  "
 		} else {
 			s.line("%s", title)
 			title = "  "
 		}
-		for i, g := range section.groups {
+		for i, g := range section.Groups {
 			if i == MaxClasses {
-				s.line("  (%s more)", text.Plural(len(section.groups)-i, "class"))
+				s.line("  (%s more)", text.Plural(len(section.Groups)-i, "class"))
 				break
 			}
 			s.class(title, &g)
 			if look == "" && len(g.Executions) > 0 {
-				first := cellAt(s.run, g.Executions[0])
-				look = first.command("show", s.src)
+				first := CellAt(s.run, g.Executions[0])
+				look = first.Command("show", s.src)
 			}
 		}
 	}
@@ -249,7 +249,7 @@ func (s *summary) findings() (look string) {
 
 // class writes a failure class after a text: on one line if the excerpts of its executions are above.
 func (s *summary) class(before string, g *analyze.Group) {
-	title := before + fmt.Sprintf("%s %s  %s", s.t.bold(classLabel(&g.Class, "")), s.t.dim("["+text.OneLine(g.Class.ID)+"]"),
+	title := before + fmt.Sprintf("%s %s  %s", s.t.bold(ClassLabel(&g.Class, "")), s.t.dim("["+text.OneLine(g.Class.ID)+"]"),
 		text.Count(g.Count))
 	if !s.shown {
 		s.line("%s", title)
@@ -274,7 +274,7 @@ func (s *summary) class(before string, g *analyze.Group) {
 		}
 		add(word)
 	}
-	if more := moreWords(g); more != "" {
+	if more := MoreWords(g); more != "" {
 		add("(" + more + ")")
 	}
 	for l := range strings.Lines(line.String()) {
@@ -291,7 +291,7 @@ func (s *summary) items(g *analyze.Group) {
 		}
 		s.line("%s", line)
 	}
-	if more := moreWords(g); more != "" {
+	if more := MoreWords(g); more != "" {
 		s.line("    %s", s.t.dim("("+more+")"))
 	}
 }
@@ -331,17 +331,17 @@ func (s *summary) where(look string) {
 	room := s.width
 	s.width = 0
 	s.line("")
-	if dir := s.src.dir(s.run); dir != "" {
+	if dir := s.src.Directory(s.run); dir != "" {
 		s.line("%s%s", s.t.dim(text.Pad("run", 10)), text.OneLine(dir))
 	}
-	steps := nextSteps(s.src, s.run, look)
+	steps := NextSteps(s.src, s.run, look)
 	if s.explain != "" {
-		steps = slices.Insert(steps, min(1, len(steps)), command{s.explain, "ask the agent why"})
+		steps = slices.Insert(steps, min(1, len(steps)), Command{s.explain, "ask the agent why"})
 	}
 	const alignable = 60 // a longer command does not move the explanations of the others to the right
 	longest := 0
 	for _, step := range steps {
-		if w := ansi.StringWidth(step.line); w <= alignable {
+		if w := ansi.StringWidth(step.Line); w <= alignable {
 			longest = max(longest, w)
 		}
 	}
@@ -350,27 +350,27 @@ func (s *summary) where(look string) {
 		if i == 0 {
 			label = "next"
 		}
-		if line := text.Pad(step.line, longest); room == 0 ||
-			10+ansi.StringWidth(line)+3+ansi.StringWidth(step.why) <= room {
-			s.line("%s%s   %s", s.t.dim(text.Pad(label, 10)), s.t.cyan(line), s.t.dim(step.why))
+		if line := text.Pad(step.Line, longest); room == 0 ||
+			10+ansi.StringWidth(line)+3+ansi.StringWidth(step.Why) <= room {
+			s.line("%s%s   %s", s.t.dim(text.Pad(label, 10)), s.t.cyan(line), s.t.dim(step.Why))
 			continue
 		}
-		s.line("%s%s", s.t.dim(text.Pad(label, 10)), s.t.cyan(step.line))
-		s.line("%s%s", text.Pad("", 12), s.t.dim(step.why))
+		s.line("%s%s", s.t.dim(text.Pad(label, 10)), s.t.cyan(step.Line))
+		s.line("%s%s", text.Pad("", 12), s.t.dim(step.Why))
 	}
 }
 
 // gates writes the results of the gates.
 func (s *summary) gates() {
-	for _, l := range gateLines(s.run, s.t.dot, s.t.dash) {
+	for _, l := range GateLines(s.run, s.t.dot, s.t.dash) {
 		paint := s.t.green
-		switch l.result {
+		switch l.Result {
 		case analyze.Violated:
 			paint = s.t.red
 		case analyze.Unproven:
 			paint = s.t.yellow
 		default:
 		}
-		s.wrapped(l.words, paint)
+		s.wrapped(l.Words, paint)
 	}
 }

@@ -32,8 +32,8 @@ func (s *summary) rates(brief bool) {
 	}
 	plain := func(s string) string { return s }
 	repeats := func(indent string, r analyze.Rate, whole bool) {
-		for _, x := range repeatRows(s.run, r, whole, s.t.dash) {
-			add(s.t.dim, indent+x.name, x.cells...)
+		for _, x := range RepeatRows(s.run, r, whole, s.t.dash) {
+			add(s.t.dim, indent+x.Name, x.Cells...)
 		}
 	}
 	for i := range min(len(s.run.Info.Runners), MaxRows) {
@@ -42,27 +42,27 @@ func (s *summary) rates(brief bool) {
 			name = text.OneLine(s.run.Info.Runners[i].ID)
 		}
 		b := analyze.RunnerRates(s.run, i)
-		add(s.t.bold, name, rateCells(b.Overall, s.t.dash)...)
+		add(s.t.bold, name, RateCells(b.Overall, s.t.dash)...)
 		repeats("  ", b.Overall, true)
-		for _, list := range rateLists(&b) {
-			shown := list.rates
+		for _, list := range RateLists(&b) {
+			shown := list.Rates
 			if brief {
 				shown = slices.DeleteFunc(slices.Clone(shown), func(r analyze.Rate) bool { return r.Passed == r.Planned })
-				if len(list.rates) == 1 { // the line above says the same
+				if len(list.Rates) == 1 { // the line above says the same
 					continue
 				}
 			}
-			green := len(list.rates) - len(shown)
+			green := len(list.Rates) - len(shown)
 			if len(shown) == 0 {
 				continue
 			}
-			add(s.t.dim, "  "+list.kind)
+			add(s.t.dim, "  "+list.Kind)
 			for i, r := range shown {
 				if i == MaxRows {
 					add(s.t.dim, fmt.Sprintf("    (%d more)", len(shown)-i))
 					break
 				}
-				add(plain, "    "+cmp.Or(text.OneLine(r.Name), "(none)"), rateCells(r, s.t.dash)...)
+				add(plain, "    "+cmp.Or(text.OneLine(r.Name), "(none)"), RateCells(r, s.t.dash)...)
 				repeats("      ", r, false)
 			}
 			if green > 0 {
@@ -75,49 +75,49 @@ func (s *summary) rates(brief bool) {
 	s.repeatNotes()
 }
 
-// repeatNotes writes the notes about repetitions.
+// RepeatNotes writes the notes about repetitions.
 func (s *summary) repeatNotes() {
 	for i, first := 0, true; i < min(len(s.run.Info.Runners), MaxRows); i++ {
-		for _, note := range repeatNotes(s.run, analyze.RunnerRates(s.run, i).Overall) {
+		for _, note := range RepeatNotes(s.run, analyze.RunnerRates(s.run, i).Overall) {
 			if first {
 				s.line("")
 			}
 			first = false
-			s.wrapped(notePrefix(s.run, i)+note, unstyled)
+			s.wrapped(NotePrefix(s.run, i)+note, unstyled)
 		}
 	}
 }
 
 // grid writes the table, in several parts if it is wider than the terminal.
-func (s *summary) grid(g *grid) {
-	items := g.notGreen(s.run)
-	if hasAgents(s.run) { // the table of what agents used has the cases
+func (s *summary) grid(g *Grid) {
+	items := g.NotGreen(s.run)
+	if HasAgents(s.run) { // the table of what agents used has the cases
 		items = nil
 	}
 	more := len(items) - MaxRows
 	items = items[:min(len(items), MaxRows)]
-	rates := g.rates[:min(len(g.rates), MaxRows)]
+	rates := g.Rates[:min(len(g.Rates), MaxRows)]
 	room := s.width
 	if room == 0 {
 		room = gridWidth
 	}
 	name := 0
 	for _, r := range rates {
-		name = max(name, ansi.StringWidth(r.name))
+		name = max(name, ansi.StringWidth(r.Name))
 	}
 	for _, item := range items {
-		name = max(name, ansi.StringWidth(item.id))
+		name = max(name, ansi.StringWidth(item.ID))
 	}
 	name = min(name, gridName, max(8, room*2/5))
 	head := min(gridHead, max(8, room-name-2))
-	for from := 0; from < len(g.columns); {
+	for from := 0; from < len(g.Columns); {
 		var widths []int
 		left := room - name
 		to := from
-		for ; to < len(g.columns); to++ {
-			w := min(ansi.StringWidth(g.names[to]), head)
+		for ; to < len(g.Columns); to++ {
+			w := min(ansi.StringWidth(g.Names[to]), head)
 			for _, r := range rates {
-				w = max(w, ansi.StringWidth(r.cells[to]))
+				w = max(w, ansi.StringWidth(r.Cells[to]))
 			}
 			if left -= w + 2; left < 0 && to > from {
 				break
@@ -132,19 +132,19 @@ func (s *summary) grid(g *grid) {
 			s.line("%s", strings.Join(cells, "  "))
 		}
 		s.line("")
-		line(s.t.dim, "", func(i int) string { return s.t.bold(s.t.fit(g.names[i], head)) })
+		line(s.t.dim, "", func(i int) string { return s.t.bold(s.t.fit(g.Names[i], head)) })
 		for _, r := range rates {
-			line(s.t.dim, r.name, func(i int) string { return r.cells[i] })
+			line(s.t.dim, r.Name, func(i int) string { return r.Cells[i] })
 		}
 		if len(items) > 0 {
 			s.line("")
 		}
 		for _, item := range items {
-			line(func(s string) string { return s }, item.id, func(i int) string {
-				if item.at[i] < 0 {
+			line(func(s string) string { return s }, item.ID, func(i int) string {
+				if item.At[i] < 0 {
 					return ""
 				}
-				return strings.TrimSpace(s.mark(&s.run.Executions[item.at[i]]))
+				return strings.TrimSpace(s.mark(&s.run.Executions[item.At[i]]))
 			})
 		}
 		from = to
@@ -152,7 +152,7 @@ func (s *summary) grid(g *grid) {
 	if more > 0 {
 		s.line("%s", s.t.dim("("+text.Plural(more, "more case")+" not green)"))
 	}
-	if green := len(g.items) - len(items) - max(0, more); green > 0 && len(items) > 0 {
+	if green := len(g.Items) - len(items) - max(0, more); green > 0 && len(items) > 0 {
 		s.line("%s", s.t.dim(text.Plural(green, "more case")+": pass everywhere"))
 	}
 }
@@ -162,10 +162,10 @@ const agentRows = 2 * MaxRows
 
 // agents writes what agents used: the means of each runner, and its cases below.
 func (s *summary) agents() {
-	if !hasAgents(s.run) {
+	if !HasAgents(s.run) {
 		return
 	}
-	table := [][]string{append([]string{"mean of a session"}, agentHead()...)}
+	table := [][]string{append([]string{"mean of a session"}, AgentHead()...)}
 	styles := []func(string) string{s.t.dim}
 	add := func(style func(string) string, name string, cells []string) {
 		table, styles = append(table, append([]string{name}, cells...)), append(styles, style)
@@ -173,14 +173,14 @@ func (s *summary) agents() {
 	plain := func(s string) string { return s }
 	n := len(s.run.Info.Runners)
 	for r := range min(n, MaxRows) {
-		add(s.t.bold, runnerTitle(&s.run.Info.Runners[r]), agentMeans(s.run, r).cells(s.t.dash))
+		add(s.t.bold, RunnerTitle(&s.run.Info.Runners[r]), AgentMeans(s.run, r, s.t.dash))
 		for c := range s.run.Cases {
 			if c == max(1, agentRows/n) {
 				add(plain, fmt.Sprintf("  (%s more)", text.Plural(len(s.run.Cases)-c, "case")), nil)
 				break
 			}
 			e := &s.run.Executions[c*n+r]
-			add(plain, "  "+s.mark(e)+" "+text.OneLine(s.run.Cases[c].ID), agentCells(e, s.t.dash))
+			add(plain, "  "+s.mark(e)+" "+text.OneLine(s.run.Cases[c].ID), AgentCells(e, s.t.dash))
 		}
 	}
 	widths, gap := s.narrow(table, 4)
@@ -189,12 +189,12 @@ func (s *summary) agents() {
 
 // mark returns one character for how an execution ended, or two characters without Unicode.
 func (s *summary) mark(e *plumb.Execution) string {
-	w := wordOf(e)
-	mark := w.ascii
+	w := WordOf(e)
+	mark := w.ASCII
 	if s.t.unicode {
-		mark = w.mark
+		mark = w.Mark
 	}
-	switch w.name {
+	switch w.Name {
 	case "pass":
 		return s.t.green(mark)
 	case "error", "xfail":
@@ -207,14 +207,14 @@ func (s *summary) mark(e *plumb.Execution) string {
 
 // figuresOfCases writes what the cases of each group used.
 func (s *summary) figuresOfCases() {
-	table, styles := [][]string{figureHead()}, []func(string) string{s.t.dim}
-	for _, g := range figureGroups(s.run, true, s.t.dash) {
-		name := g.name
-		if g.kind != "runner" {
-			name = g.kind + " " + name
+	table, styles := [][]string{FigureHead()}, []func(string) string{s.t.dim}
+	for _, g := range FigureGroups(s.run, true, s.t.dash) {
+		name := g.Name
+		if g.Kind != "runner" {
+			name = g.Kind + " " + name
 		}
 		table, styles = append(table, []string{name}), append(styles, s.t.bold)
-		for _, row := range g.rows {
+		for _, row := range g.Rows {
 			row[0] = "  " + row[0]
 			table, styles = append(table, row), append(styles, s.t.dim)
 		}

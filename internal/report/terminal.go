@@ -62,7 +62,7 @@ type terminal struct {
 	err      error         // of the painter
 	running  map[execution]time.Time
 	took     []time.Duration       // by the latest finished executions
-	excerpts map[execution]excerpt // of unfinished executions
+	excerpts map[execution]Excerpt // of unfinished executions
 	prompts  map[execution]string  // of unfinished executions
 	shown    int
 	hidden   int
@@ -91,7 +91,7 @@ func newTerminal(screen Screen, src *Source) *terminal {
 	return &terminal{
 		screen: screen, src: src, t: newTheme(color, screen.Unicode), live: screen.Terminal && !plain,
 		out:     bufio.NewWriter(screen.Out),
-		running: map[execution]time.Time{}, excerpts: map[execution]excerpt{}, prompts: map[execution]string{}, told: map[execution]bool{}, broken: map[string]bool{},
+		running: map[execution]time.Time{}, excerpts: map[execution]Excerpt{}, prompts: map[execution]string{}, told: map[execution]bool{}, broken: map[string]bool{},
 		stop: make(chan struct{}),
 	}
 }
@@ -122,17 +122,17 @@ func (r *terminal) Report(ev plumb.Event, run *plumb.Run) error {
 	case plumb.EventSessionFinished:
 		if ev.Failure != nil {
 			r.broken[ev.Runner] = r.broken[ev.Runner] || !ev.Failure.NotAsked
-			r.excerpts[x] = excerptOfFailure(ev.Failure)
+			r.excerpts[x] = ExcerptOfFailure(ev.Failure)
 		}
 		if ev.Report != nil && r.shown < excerptLimit {
 			r.prompts[x] = ev.Report.Prompt
 		}
 	case plumb.EventSessionJudged:
 		if j := ev.Judgement; j != nil && j.Outcome != plumb.OutcomePass && r.shown < excerptLimit {
-			e := excerptOf(j)
-			if i, err := run.Index(ev.Case, ev.Runner); e.asks && err == nil {
-				c := cellAt(run, i)
-				e.Explain = c.explain(r.src, ev.Repetition, ev.Session)
+			e := ExcerptOf(j)
+			if i, err := run.Index(ev.Case, ev.Runner); e.Asks && err == nil {
+				c := CellAt(run, i)
+				e.Explain = c.Explain(r.src, ev.Repetition, ev.Session)
 			}
 			r.excerpts[x] = e
 		}
@@ -177,14 +177,14 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run)
 	e, ok := r.excerpts[x]
 	switch {
 	case res.Status == plumb.StatusUnexpectedPassed:
-		e = excerpt{Message: unexpectedPass}
+		e = Excerpt{Message: UnexpectedPass}
 	case !ok:
-		e = excerpt{Message: keep(res.Reason)}
+		e = Excerpt{Message: Keep(res.Reason)}
 	}
-	e.Asked = askedOf(r.prompts[x])
+	e.Asked = AskedOf(r.prompts[x])
 	if i, err := run.Index(x.caseID, x.runnerID); err == nil {
-		c := cellAt(run, i)
-		e.Counts = c.counts()
+		c := CellAt(run, i)
+		e.Counts = c.Counts()
 	}
 	if r.explain == "" {
 		r.explain = e.Explain
@@ -198,7 +198,7 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run)
 
 // heading renders the first line of an excerpt.
 func (r *terminal) heading(x execution, res *plumb.ExecutionResult) string {
-	word, label := r.t.red("FAIL "), classLabel(res.Class, res.Origin)
+	word, label := r.t.red("FAIL "), ClassLabel(res.Class, res.Origin)
 	switch {
 	case res.Status == plumb.StatusUnexpectedPassed:
 		word, label = r.t.red("XPASS"), plumb.ClassUnexpectedPass().Label
@@ -302,7 +302,7 @@ func (r *terminal) begin(run *plumb.Run) {
 // header describes what is about to run.
 func (r *terminal) header(run *plumb.Run) []string {
 	info := &run.Info
-	work := casesWords(run)
+	work := CasesWords(run)
 	if n := len(info.Runners); n > 1 {
 		work += fmt.Sprintf(" %s %d runners", r.t.times, n)
 	}
@@ -318,13 +318,13 @@ func (r *terminal) header(run *plumb.Run) []string {
 			names = append(names, fmt.Sprintf("%d more", len(info.Runners)-i))
 			break
 		}
-		names = append(names, runnerTitle(&info.Runners[i]))
+		names = append(names, RunnerTitle(&info.Runners[i]))
 	}
 	lines := []string{
-		r.t.label("suite") + r.t.bold(suiteTitle(info, r.t.dot)) + r.t.dot + work,
+		r.t.label("suite") + r.t.bold(SuiteTitle(info, r.t.dot)) + r.t.dot + work,
 		r.t.label("runners") + strings.Join(names, ", "),
 	}
-	if judge := judgeTitle(info); judge != "" {
+	if judge := JudgeTitle(info); judge != "" {
 		lines = append(lines, r.t.label("judge")+judge)
 	}
 	if info.Embedder != "" {
@@ -337,8 +337,8 @@ func (r *terminal) header(run *plumb.Run) []string {
 		lines = append(lines, r.t.label("resumed")+fmt.Sprintf("%s of %s already done", text.Count(n),
 			text.Count(run.Totals.Planned)))
 	}
-	if r.src.recorded(run) {
-		lines = append(lines, r.t.yellow(recordingNotice(&run.Info)))
+	if r.src.IsRecording(run) {
+		lines = append(lines, r.t.yellow(RecordingNotice(&run.Info)))
 	}
 	return append(lines, "")
 }
@@ -449,7 +449,7 @@ func (r *terminal) paintPlain(every time.Duration) {
 				line += r.t.dot + p
 			}
 			if r.decision != nil {
-				line += r.t.dot + standingWords(r.decision, r.t.dot)
+				line += r.t.dot + StandingWords(r.decision, r.t.dot)
 			}
 			if longest := r.oldest(1); len(longest) > 0 { // shows that a long session still runs
 				elapsed := max(0, now.Sub(r.running[longest[0]]).Milliseconds())

@@ -74,14 +74,14 @@ func (t theme) wrap(s string, width, limit int) []string {
 // excerpt renders an excerpt below its heading. Each line starts with a gutter, so that no reader
 // mistakes text of a model for text of Plumb, and so that no such text starts a line, where CI
 // systems look for commands.
-func (t theme) excerpt(e *excerpt, width int) []string {
+func (t theme) excerpt(e *Excerpt, width int) []string {
 	var out []string
 	gutter := "      " + t.dim(t.gutter) + " "
 	inner := 0
 	if width > 0 {
 		inner = max(8, width-8)
 	}
-	styles := map[LineKind]func(string) string{Plain: unstyled, Dim: t.dim, Added: t.green, Removed: t.red, Marked: t.cyan}
+	styles := map[LineKind]func(string) string{PlainLine: unstyled, DimLine: t.dim, AddedLine: t.green, RemovedLine: t.red, MarkedLine: t.cyan}
 	for _, l := range e.Lines() {
 		for _, row := range t.wrap(l.Text, inner, l.Rows) {
 			out = append(out, t.fit(gutter+styles[l.Kind](row), width))

@@ -7,14 +7,14 @@ import (
 )
 
 // whyText explains in full why an execution did not pass, and says what was asked.
-func whyText(e *plumb.Execution, s *session) string {
-	x := whyOf(e, s)
+func whyText(e *plumb.Execution, s *Session) string {
+	x := WhyOf(e, s)
 	var lines []string
 	for _, l := range x.Lines() {
 		lines = append(lines, l.Text)
 	}
-	if s != nil && s.report != nil && s.report.Prompt != "" {
-		lines = append(lines, "asked     "+askedOf(s.report.Prompt))
+	if s != nil && s.Report != nil && s.Report.Prompt != "" {
+		lines = append(lines, "asked     "+AskedOf(s.Report.Prompt))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -6,13 +6,13 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// word is how an execution ended, with the symbols and the label that accompany its color. ASCII is
+// Word is how an execution ended, with the symbols and the label that accompany its color. ASCII is
 // the symbol without Unicode, and emoji the symbol in Markdown.
-type word struct{ name, mark, label, ascii, emoji string }
+type Word struct{ Name, Mark, Label, ASCII, Emoji string }
 
-// words lists how executions can end, most urgent first.
-func words() []word {
-	return []word{
+// Words lists how executions can end, most urgent first.
+func Words() []Word {
+	return []Word{
 		{"fail", "✗", "fail", "X ", "❌"},
 		{"xpass", "◆", "unexpected pass", "X!", "❌"},
 		{"error", "!", "not measured", "! ", "⚠️"},
@@ -22,21 +22,21 @@ func words() []word {
 	}
 }
 
-func wordNamed(name string) word {
-	all := words()
-	return all[slices.IndexFunc(all, func(w word) bool { return w.name == name })]
+func WordNamed(name string) Word {
+	all := Words()
+	return all[slices.IndexFunc(all, func(w Word) bool { return w.Name == name })]
 }
 
-func wordOf(e *plumb.Execution) word {
+func WordOf(e *plumb.Execution) Word {
 	switch {
 	case e.State != plumb.ExecutionDone, e.Outcome == plumb.OutcomeSkipped:
-		return wordNamed("skipped")
+		return WordNamed("skipped")
 	case e.Status == plumb.StatusExpectedFailed:
-		return wordNamed("xfail")
+		return WordNamed("xfail")
 	case e.Status == plumb.StatusUnexpectedPassed:
-		return wordNamed("xpass")
+		return WordNamed("xpass")
 	case e.Outcome == plumb.OutcomePass, e.Outcome == plumb.OutcomeFail:
-		return wordNamed(string(e.Outcome))
+		return WordNamed(string(e.Outcome))
 	}
-	return wordNamed("error")
+	return WordNamed("error")
 }
