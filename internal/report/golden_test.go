@@ -2,8 +2,6 @@ package report
 
 import (
 	"cmp"
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/plumb-eval/plumb"
@@ -58,68 +56,4 @@ func TestGolden(t *testing.T) {
 	}
 	golden.Equal(t, "testdata/mixed.ascii.txt", mixed().render(t, Terminal, Options{}))
 	golden.Equal(t, "testdata/mixed.color.txt", mixed().render(t, Terminal, Options{Screen: Screen{Unicode: true, Color: true}}))
-}
-
-// prompts is a run of 20 cases with 2 prompts on 2 runners, with gates.
-func prompts() *log {
-	about := info("openai:gpt-5", "openai:gpt-5-mini")
-	about.SuiteName, about.SuiteVersion, about.Tier, about.SuitePath = "support", "", "", "evals/support.yaml"
-	about.Gates = []plumb.Gate{
-		{Text: "0.9", Metric: plumb.GatePassRate, Least: 0.9},
-		{Text: "tag:billing=low:0.3", Metric: plumb.GatePassRate, Kind: plumb.GateTag, Name: "billing", Low: true, Least: 0.3},
-		{Text: "0.95", Metric: plumb.GateCoverage, Least: 0.95},
-	}
-	var cases []plumb.CaseInfo
-	for i := range 20 {
-		for _, prompt := range []string{"short", "long"} {
-			item := fmt.Sprintf("refund-%d", i+1)
-			cases = append(cases, plumb.CaseInfo{
-				ID: item + "." + prompt, Item: item, Prompt: prompt, Hash: "sha256:" + item + prompt,
-				Tags: [][]string{{"billing"}, {"tone"}}[i%2], Category: "support",
-				Source: plumb.Position{File: "evals/support.yaml", Line: 10 + 4*i, Column: 5},
-			})
-		}
-	}
-	l := newLog(about, cases...)
-	for i := range cases {
-		c := &cases[i]
-		for _, r := range about.Runners {
-			a := answer("We refund you within 14 days.", 300)
-			a.Prompt = "Refund?"
-			if c.Prompt == "long" {
-				a.Prompt = "system: " + strings.Repeat("You are a helpful agent of a shop. ", 10) + "\n\nuser: Refund?"
-			}
-			a.CostUSD = new(0.00013749999999999998)
-			switch c.ID + " " + r.ID {
-			case "refund-3.short openai:gpt-5-mini", "refund-3.long openai:gpt-5-mini", "refund-7.short openai:gpt-5-mini":
-				a.FinalOutput = "No."
-				l.execute(c.ID, r.ID, a, failed(verdict("contains", false, `"No." does not contain "14 days"`, "14 days", "No.")))
-			case "refund-8.long openai:gpt-5":
-				broke := &plumb.Failure{Origin: plumb.OriginRunner, Class: plumb.OriginRunner.Class(), Message: "openai: 503"}
-				l.execute(c.ID, r.ID, nil, broken(broke))
-			default:
-				l.execute(c.ID, r.ID, a, passed(verdict("contains", true, "ok", "14 days", "")))
-			}
-		}
-	}
-	return l.end("", 0)
-}
-
-// repeats is a run of an agent with three repetitions, side by side, and a retry.
-func repeats() *log {
-	i := info("claude")
-	i.Repeat, i.SelfJudged, i.Judge = 3, true, ""
-	i.Runners[0].Kind, i.Runners[0].Agent = plumb.RunnerAgent, plumb.AgentInfo{Type: "claude-code", Model: "haiku"}
-	l := newLog(i, plumb.CaseInfo{ID: "skill one", Category: "skills"}, plumb.CaseInfo{ID: "own", Repeat: 1})
-	good, bad := passed(verdict("command", true, "ran git", "git", "git")),
-		failed(verdict("command", false, "never ran git", "git", "ls"))
-	l.session("skill one", "claude", 2, 1, answer("second, first try", 20), nil, bad)
-	l.session("skill one", "claude", 1, 1, answer("first", 10), nil, good)
-	l.session("skill one", "claude", 2, 2, answer("second, second try", 30), nil, good)
-	l.session("skill one", "claude", 3, 1, answer("third", 40), nil, bad)
-	res := resultOf(4, nil, bad)
-	res.Passed, res.Failed, res.Score = 2, 1, 2.0/3
-	l.finish("skill one", "claude", res)
-	l.execute("own", "claude", answer("fine", 10), good)
-	return l.end("", 0)
 }

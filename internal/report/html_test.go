@@ -2,7 +2,6 @@ package report
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -11,44 +10,13 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/golden"
 )
-
-// pageBlocks decodes the blocks of a page, in order.
-func pageBlocks(t *testing.T, page string) []any {
-	t.Helper()
-	var out []any
-	for _, m := range regexp.MustCompile(`<script type="text/plain" id="b(\d+)">([^<]*)</script>`).FindAllStringSubmatch(page, -1) {
-		if m[1] != fmt.Sprint(len(out)) {
-			t.Fatalf("block %s is the %d. one", m[1], len(out))
-		}
-		packed, err := base64.StdEncoding.DecodeString(m[2])
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := gzip.NewReader(bytes.NewReader(packed))
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var value any
-		if err := json.Unmarshal(text, &value); err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, value)
-	}
-	return out
-}
 
 func indexOf(t *testing.T, page string) htmlIndex {
 	t.Helper()
@@ -229,94 +197,5 @@ func TestHTMLStreams(t *testing.T) {
 	}
 }
 
-// evil is a text that does something wherever it is read as anything but text.
-const evil = `<img src=x onerror="document.documentElement.dataset.pwned=1"></script></style></title>` +
-	`<script>document.documentElement.dataset.pwned=2</script>"'><svg onload=document.documentElement.dataset.pwned=3>{{.}}` + "`${1}` \u2028 \x00 &lt;b&gt; javascript:alert(1)"
-
-// poison replaces all texts in v, but for those that are words of ours.
-func poison(v reflect.Value, text string) {
-	switch v.Kind() {
-	case reflect.String:
-		if v.CanSet() {
-			v.SetString(text)
-		}
-	case reflect.Pointer:
-		if !v.IsNil() && v.Type() != reflect.TypeFor[*time.Time]() {
-			poison(v.Elem(), text)
-		}
-	case reflect.Slice:
-		if raw, ok := reflect.TypeAssert[json.RawMessage](v); ok {
-			if len(raw) > 0 && v.CanSet() {
-				data, _ := json.Marshal(map[string]string{text: text})
-				v.SetBytes(data)
-			}
-			return
-		}
-		for i := range v.Len() {
-			poison(v.Index(i), text)
-		}
-	case reflect.Struct:
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			return
-		}
-		for i := range v.NumField() {
-			field := v.Type().Field(i)
-			known := v.Type() == reflect.TypeFor[plumb.SessionEvent]() && field.Name == "Type" ||
-				v.Type() == reflect.TypeFor[plumb.Judgement]() && (field.Name == "Outcome" || field.Name == "Status") ||
-				v.Type() == reflect.TypeFor[plumb.ExecutionResult]() &&
-					(field.Name == "Outcome" || field.Name == "Status")
-			if field.IsExported() && !known {
-				poison(v.Field(i), text)
-			}
-		}
-	default:
-	}
-}
-
 // poisoned is a run in which every text is evil.
 func poisoned() *log { return poisonedWith(agentLog(), evil) }
-
-// poisonedWith replaces every text of a run.
-func poisonedWith(l *log, text string) *log {
-	data, err := json.Marshal(l.events) // a copy: sessions are shared
-	if err != nil {
-		panic(err)
-	}
-	l.events = nil
-	if err := json.Unmarshal(data, &l.events); err != nil {
-		panic(err)
-	}
-	rename := map[string]string{}
-	name := func(id string) string {
-		if id != "" && rename[id] == "" {
-			rename[id] = text + id
-		}
-		return rename[id]
-	}
-	for i := range l.events {
-		ev := &l.events[i]
-		ev.Case, ev.Runner = name(ev.Case), name(ev.Runner)
-		if ev.Info != nil {
-			runners := ev.Info.Runners
-			ids := []string{}
-			for _, r := range runners {
-				ids = append(ids, r.ID)
-			}
-			poison(reflect.ValueOf(ev.Info), text)
-			for j := range runners {
-				runners[j].ID, runners[j].Kind = name(ids[j]), plumb.RunnerAgent
-			}
-		}
-		for j := range ev.Cases {
-			id := ev.Cases[j].ID
-			poison(reflect.ValueOf(&ev.Cases[j]), text)
-			ev.Cases[j].ID = name(id)
-		}
-		for _, v := range []any{ev.Report, ev.Failure, ev.Judgement, ev.Result, ev.Note, ev.End} {
-			if !reflect.ValueOf(v).IsNil() {
-				poison(reflect.ValueOf(v), text)
-			}
-		}
-	}
-	return l
-}

@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/xml"
 	"errors"
 	"io"
@@ -12,62 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/yuin/goldmark"
-	"github.com/yuin/goldmark/ast"
-	"github.com/yuin/goldmark/extension"
-	mdtext "github.com/yuin/goldmark/text"
-
-	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/text"
 )
-
-// hostileTexts are texts that do something where they are read as anything but text.
-func hostileTexts() []string {
-	return []string{
-		`gpt </script><svg onload=pwn(6)>`, `<img src=x onerror=alert(1)>`, `<!-- hidden`, `</details></summary><h1>`, `<a href="https://evil.example">x</a>`,
-		`[x](https://evil.example)`, `![x](https://evil.example/x.png)`, `[x]: https://evil.example "t"`, `[x][y]`, `<https://evil.example>`,
-		`https://evil.example/?q=1`, `www.evil.example`, `mail evil@evil.example now`, `@team`, `ping (@octo-org/team) #1 GH-1`,
-		"` <img src=x>", "`` a ` <img src=x> ``` b", "```\n<img src=x>\n```", "~~~\n@team\n~~~", `a | b | <img src=x>`, `a \| <img src=x> \\| [x](https://evil.example)`,
-		"`|` \\`|<img src=x>", "line\n\n# @team\n- [x](https://evil.example)", "\r\n<img src=x>\r@team", "\x1b[35;5mred \x1b]8;;https://evil.example\x07x\x1b]8;;\x07",
-		"\u202egnp.exe\u2066 \u200b\u200f\ufeff", "**bold** _it_ ~~gone~~ $x$ :tada:", `&lt;img src=x&gt; &#64;team`, `\<img src=x> \[x](https://evil.example)`, "::error::x %0A::set-output",
-		"> 1", "- 1", "=1", "x[1](https://evil.example)", "[1]", "[1]: x", "p < 5 <b>", "\x00\x01\x7f\u009b2J\u2028@team",
-	}
-}
-
-// liveMarkdown returns what a page that renders Markdown as GitHub does would make of a text, beside the
-// markup that Plumb writes.
-func liveMarkdown(source string) (live []string) {
-	src := []byte(source)
-	root := goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser().Parse(mdtext.NewReader(src))
-	own := regexp.MustCompile(`</?(details|summary|sub|code)>`)
-	entity := regexp.MustCompile(`&#\d+;`) // a character of code
-	mention := regexp.MustCompile(`(^|[^A-Za-z0-9_])[@#][A-Za-z0-9]`)
-	_ = ast.Walk(root, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		switch n := n.(type) {
-		case *ast.CodeSpan:
-			return ast.WalkSkipChildren, nil
-		case *ast.Link, *ast.Image, *ast.AutoLink, *ast.LinkReferenceDefinition:
-			live = append(live, n.Kind().String())
-		case *ast.RawHTML:
-			if html := string(n.Segments.Value(src)); own.ReplaceAllString(html, "") != "" {
-				live = append(live, html)
-			}
-		case *ast.HTMLBlock:
-			if html := own.ReplaceAllString(string(n.Lines().Value(src)), ""); strings.ContainsAny(html, "<>@[&") {
-				live = append(live, html)
-			}
-		case *ast.Text:
-			if s := entity.ReplaceAllString(string(n.Segment.Value(src)), "_"); mention.MatchString(s) {
-				live = append(live, s)
-			}
-		}
-		return ast.WalkContinue, nil
-	})
-	return live
-}
 
 // TestF24HostileTexts puts hostile texts into all texts of runs and of comparisons, and renders every report.
 // None of them is more than text anywhere.
@@ -169,49 +114,5 @@ func poisonNames(v reflect.Value, text string) {
 			}
 		}
 	default:
-	}
-}
-
-// TestF24Cost is the line that was live.
-func TestF24Cost(t *testing.T) {
-	t.Parallel()
-	for _, model := range hostileTexts() {
-		about := info("m")
-		about.Runners[0].Agent.Model = model
-		l := newLog(about, plumb.CaseInfo{ID: "a"})
-		r := answer("x", 1)
-		r.CostUSD = nil
-		l.execute("a", "m", r, passed(verdict("x", true, "", "", "")))
-		got := l.end("", 0).render(t, Markdown, Options{})
-		if live := liveMarkdown(got); live != nil || !strings.Contains(got, "no price for") {
-			t.Errorf("%q: %q in\n%s", model, live, got)
-		}
-	}
-}
-
-// TestMarkdownText: what is set as text or code is read as that text, alone and in a table.
-func TestMarkdownText(t *testing.T) {
-	t.Parallel()
-	md := goldmark.New(goldmark.WithExtensions(extension.GFM))
-	for _, s := range append(hostileTexts(), "time 3.2s", "p < 0.05", "-35 pp [-59, -5]", "a · b – c", "1/3 → 2/3") {
-		for what, source := range map[string]markup{
-			"set": "x " + set(s) + " y", "code": "x " + code(s) + " y", "start": set(s), "cell": "| a | b |\n| --- | --- |\n| " + setCell(s) + " | end |\n",
-			"code cell": "| a | b |\n| --- | --- |\n| " + cellText(s) + " | end |\n",
-		} {
-			if live := liveMarkdown(string(source)); live != nil {
-				t.Errorf("%s: %q is %q: %q", what, s, source, live)
-			}
-			var html bytes.Buffer
-			if err := md.Convert([]byte(source), &html); err != nil {
-				t.Fatal(err)
-			}
-			if strings.Contains(what, "cell") && strings.Count(html.String(), "<td>") != 2 {
-				t.Errorf("%s: %q has other cells: %s", what, s, html.String())
-			}
-			if strings.Contains(html.String(), "<h1") || strings.Contains(html.String(), "<em>") || strings.Contains(html.String(), "<strong>") ||
-				strings.Contains(html.String(), "<li>") || strings.Contains(html.String(), "<blockquote>") {
-				t.Errorf("%s: %q formats: %s", what, s, html.String())
-			}
-		}
 	}
 }

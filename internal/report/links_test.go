@@ -501,29 +501,3 @@ func decodedBlocks(t *rapid.T, page string) map[int]*htmlHead {
 	}
 	return found
 }
-
-// TestU1MarkdownNamesRunners: a case that was lost on one of several runners is listed with it.
-func TestU1MarkdownNamesRunners(t *testing.T) {
-	t.Parallel()
-	logOf := func(lost string) *log {
-		l := newLog(info("v1", "v2"), plumb.CaseInfo{ID: "a", Hash: "sha256:a"}, plumb.CaseInfo{ID: "b", Hash: "sha256:b"})
-		for _, id := range []string{"a", "b"} {
-			for _, runner := range []string{"v1", "v2"} {
-				r := answer(lost+id+runner, 10)
-				r.SessionID = r.FinalOutput
-				j := passed(verdict("x", true, "", "", ""))
-				if lost == id+runner {
-					j = failed(verdict("x", false, "no", "", ""))
-				}
-				l.execute(id, runner, r, j)
-			}
-		}
-		return l.end("", 0)
-	}
-	c := compared(t, logOf(""), logOf("bv2"))
-	for kind, want := range map[string]string{Markdown: "- `b on v2` 1/1 → 0/1", Terminal: "b on v2  1/1 → 0/1"} {
-		if text := renderComparison(t, kind, Options{Screen: Screen{Unicode: true}}, c); !strings.Contains(text, want) {
-			t.Errorf("%s lacks %q:\n%s", kind, want, text)
-		}
-	}
-}

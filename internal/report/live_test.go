@@ -11,24 +11,6 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// storm is a run in which many cases fail with long and wide texts.
-func storm(cases int) *log {
-	list := make([]plumb.CaseInfo, cases)
-	for i := range list {
-		list[i] = plumb.CaseInfo{ID: fmt.Sprintf("case-%03d", i), Category: "a category with a long name 漢字漢字"}
-	}
-	l := newLog(info("gpt-5"), list...)
-	for i := range list {
-		long := strings.Repeat(fmt.Sprintf("wide 漢字 %d 👩‍👩‍👧 ", i), 30)
-		j := failed(verdict("contains", false, long, long, "one\n"+long+"\n\tthree"))
-		if i%3 == 0 {
-			j = passed(verdict("contains", true, "ok", "", ""))
-		}
-		l.execute(list[i].ID, "gpt-5", answer(long, 10), j)
-	}
-	return l.end("", 0)
-}
-
 // play feeds a log to a live reporter, slowly enough that frames are drawn in between.
 func play(t *testing.T, l *log, s *screen, pause time.Duration) {
 	t.Helper()

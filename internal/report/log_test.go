@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"iter"
@@ -138,27 +137,6 @@ func (l *log) run(tb testing.TB) *plumb.Run {
 		}
 	}
 	return run
-}
-
-// render replays the log into the named reporter.
-func (l *log) render(tb testing.TB, name string, o Options) string {
-	tb.Helper()
-	var out bytes.Buffer
-	o.Out = &out
-	if o.Sessions == nil {
-		o.Sessions = l.sessions
-	}
-	if o.Now == nil {
-		o.Now = func() time.Time { return l.now }
-	}
-	r, err := New(name, o)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	if _, err := Replay(r, l.all()); err != nil {
-		tb.Fatal(err)
-	}
-	return out.String()
 }
 
 func answer(text string, ms int64) *plumb.SessionReport {

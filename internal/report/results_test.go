@@ -3,35 +3,17 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
-	"iter"
 	"math/rand/v2"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
 )
-
-func TestNewUnknown(t *testing.T) {
-	_, err := New("juint", Options{})
-	if err == nil || !strings.Contains(err.Error(), `did you mean "junit"?`) ||
-		!strings.Contains(plumb.Hint(err), Markdown) {
-		t.Errorf("got %v with hint %q", err, plumb.Hint(err))
-	}
-	for _, name := range Names() {
-		if _, err := New(name, Options{}); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-}
 
 // TestResultsDocumented reads results.json as scripts for the documented shape do.
 func TestResultsDocumented(t *testing.T) {
@@ -155,180 +137,6 @@ func TestEachReportOnce(t *testing.T) {
 	}
 }
 
-func TestResultsWithoutSessions(t *testing.T) {
-	for _, name := range Names() {
-		r, err := New(name, Options{Screen: Screen{Out: io.Discard}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Replay(r, mixed().all()); err != nil {
-			t.Errorf("%s without sessions: %v", name, err)
-		}
-	}
-}
-
-// TestErrorsSurface: a log that cannot be read and a disk that is full end a report with an error.
-func TestErrorsSurface(t *testing.T) {
-	torn := errors.New("torn log")
-	for _, name := range Names() {
-		if name != Terminal {
-			r, err := New(name, Options{Source: Source{Sessions: func(string, string,
-				func(plumb.Event) error,
-			) error {
-				return torn
-			}}, Screen: Screen{Out: io.Discard}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := Replay(r, mixed().all()); !errors.Is(err, torn) {
-				t.Errorf("%s: got %v, want the error of the log", name, err)
-			}
-		}
-		r, err := New(name, Options{Source: Source{Sessions: mixed().sessions}, Screen: Screen{Out: full0{}}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := Replay(r, mixed().all()); !errors.Is(err, io.ErrShortWrite) {
-			t.Errorf("%s: got %v, want the error of the disk", name, err)
-		}
-	}
-}
-
-type full0 struct{}
-
-func (full0) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
-
-func TestReplayShowsOneEnd(t *testing.T) {
-	l := newLog(info("gpt-5"), plumb.CaseInfo{ID: "a-1"}, plumb.CaseInfo{ID: "a-2"})
-	l.execute("a-1", "gpt-5", answer("x", 1), passed())
-	l.end(plumb.StopInterrupted, 1)
-	l.add(plumb.Event{Type: plumb.EventRunResumed})
-	l.execute("a-2", "gpt-5", answer("x", 1), passed())
-	l.end("", 0)
-	out := l.render(t, JSON, Options{})
-	if !json.Valid([]byte(out)) || !strings.Contains(out, `"complete": true`) {
-		t.Errorf("a resumed run is not one complete document:\n%s", out)
-	}
-	bad := func() iter.Seq2[plumb.Event, error] {
-		return func(yield func(plumb.Event, error) bool) {
-			if yield(l.events[0], nil) {
-				yield(plumb.Event{}, io.ErrUnexpectedEOF)
-			}
-		}
-	}
-	r, _ := New(Terminal, Options{})
-	if _, err := Replay(r, bad()); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("got %v, want the error of the log", err)
-	}
-}
-
-// TestPlainProgress: a log gets a line now and then, however many cases end, and also when none
-// does.
-func TestPlainProgress(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var out strings.Builder
-		r, err := New(Terminal, Options{Screen: Screen{Out: &out}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := simple(100)
-		run := &plumb.Run{}
-		for _, ev := range l.events {
-			if ev.Type == plumb.EventRunFinished {
-				time.Sleep(time.Hour) // the last case hangs
-			}
-			if err := run.Apply(ev); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.Report(ev, run); err != nil {
-				t.Fatal(err)
-			}
-			if ev.Type == plumb.EventExecutionFinished {
-				time.Sleep(101 * time.Millisecond)
-			}
-		}
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
-		lines := strings.Count(out.String(), " done: ")
-		if lines < 50 || lines > 110 {
-			t.Errorf("%d progress lines in an hour and 10 s:\n%s", lines, out.String())
-		}
-		if !strings.Contains(out.String(), "50/100 done: 50 pass | 10/s | ETA 5s | $0.11") {
-			t.Errorf("progress lines:\n%.2000s", out.String())
-		}
-	})
-}
-
-// TestManyCases measures what a reporter keeps of 100,000 finished cases, and what an event costs.
-func TestManyCases(t *testing.T) {
-	if testing.Short() {
-		t.Skip("measures for a second")
-	}
-	const n = 100_000
-	cases := make([]plumb.CaseInfo, n)
-	for i := range cases {
-		cases[i].ID = "case-" + strconv.Itoa(i)
-	}
-	l := newLog(info("gpt-5"), cases...)
-	run := &plumb.Run{}
-	r, err := New(Terminal, Options{Screen: Screen{Out: io.Discard, Terminal: true, Unicode: true, Color: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	feed := func(ev plumb.Event) {
-		if err := r.Report(ev, run); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, ev := range l.events {
-		if err := run.Apply(ev); err != nil {
-			t.Fatal(err)
-		}
-		feed(ev)
-	}
-	report := answer(strings.Repeat("long ", 500), 5)
-	bad := failed(verdict("contains", false, strings.Repeat("why ", 100), strings.Repeat("x", 3000),
-		strings.Repeat("y", 3000)))
-	res := resultOf(1, nil, bad)
-	before := heap()
-	start := time.Now()
-	for i := range cases {
-		at := plumb.Event{Case: cases[i].ID, Runner: "gpt-5", Repetition: 1, Session: 1, At: start}
-		for _, ev := range []plumb.Event{
-			{Type: plumb.EventSessionStarted},
-			{Type: plumb.EventSessionFinished, Report: report},
-			{Type: plumb.EventSessionJudged, Judgement: bad},
-			{Type: plumb.EventExecutionFinished, Result: &res},
-		} {
-			ev.At, ev.Case, ev.Runner, ev.Repetition, ev.Session = at.At, at.Case, at.Runner, 1, 1
-			feed(ev)
-		}
-	}
-	each := time.Since(start) / (4 * n)
-	kept := int64(heap()) - int64(before)
-	runtime.KeepAlive(l)
-	runtime.KeepAlive(cases)
-	runtime.KeepAlive(run)
-	if err := r.Close(); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%v an event, %d bytes kept of %d cases", each, kept, n)
-	if kept > 4<<20 {
-		t.Errorf("%d bytes are kept of %d finished cases", kept, n)
-	}
-	if each > 50*time.Microsecond { // 5 µs where nothing else runs
-		t.Errorf("an event takes %v", each)
-	}
-}
-
-func heap() uint64 {
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
 // TestResultsDuringRun: a document that is rendered during the run has the bytes of one that is
 // rendered at its end, whatever the order in which the cases end.
 func TestResultsDuringRun(t *testing.T) {
@@ -429,18 +237,4 @@ func (w *watching) Write(p []byte) (int, error) {
 		w.peak = max(w.peak, heap())
 	}
 	return len(p), nil
-}
-
-func BenchmarkTerminalEvent(b *testing.B) {
-	r, _ := New(Terminal, Options{Screen: Screen{Out: io.Discard, Terminal: true}})
-	l := simple(1000)
-	run := l.run(b)
-	events := l.events[2 : len(l.events)-1]
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		if err := r.Report(events[i%len(events)], run); err != nil {
-			b.Fatal(err)
-		}
-	}
-	r.Close()
 }

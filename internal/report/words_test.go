@@ -5,8 +5,30 @@ import (
 	"testing"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/compare"
 )
+
+// A long prompt is shown with its first and its last part.
+func TestAskedOf(t *testing.T) {
+	if got := AskedOf(" one\n two "); got != "one two" {
+		t.Errorf("a short prompt is %q", got)
+	}
+	got := AskedOf("first " + strings.Repeat("x", 1000) + " last")
+	if !strings.HasPrefix(got, "first xxx") || !strings.HasSuffix(got, "xxx last") ||
+		!strings.Contains(got, "(811 more characters)") {
+		t.Errorf("a long prompt is %q", got)
+	}
+}
+
+// Sums of prices have no noise in their last digits.
+func TestRound12(t *testing.T) {
+	for x, want := range map[float64]float64{
+		0.00013749999999999998: 0.0001375, 1.1500000000000002e-05: 1.15e-05, 1.0 / 3: 0.333333333333, 0: 0, 42: 42,
+	} {
+		if got := Round12(x); got != want {
+			t.Errorf("%v becomes %v, want %v", x, got, want)
+		}
+	}
+}
 
 func TestDecisionLines(t *testing.T) {
 	t.Parallel()
@@ -99,23 +121,5 @@ func TestDecisionLines(t *testing.T) {
 	if got, want := StandingWords(d, " · "),
 		"310 of at most 2,000 pairs · evidence: worse 42 %, better 0 %, equivalent 10 %"; got != want {
 		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-// The reports for CI systems and browsers have the decision, too.
-func TestDecisionInReports(t *testing.T) {
-	t.Parallel()
-	l := comparedLog("gpt-5", 2, func(int) bool { return false })
-	value := -0.2
-	end := &l.events[len(l.events)-1]
-	end.End.Stop = plumb.StopDecided
-	end.Decision = &plumb.Decision{Against: "main", Conclusion: string(compare.Worse), Drawn: 20, Limit: 100, Measured: 20, Lost: 9, Won: 1, Value: &value}
-	for name, want := range map[string]string{
-		GitHubActions: "::error title=v1.0-cheap", JUnit: `name="decision" value="worse: `, HTML: `class="banner">worse: `,
-	} {
-		text := l.render(t, name, Options{Screen: Screen{Getenv: func(string) string { return "" }}})
-		if !strings.Contains(text, want) || !strings.Contains(text, "decided after 20 pairs") {
-			t.Errorf("%s has no %q:\n%.2000s", name, want, text)
-		}
 	}
 }
