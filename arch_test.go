@@ -64,20 +64,27 @@ var layers = map[string]int{
 	"internal/gen":             10,
 }
 
-// part orders the packages below internal/agent: the folders of the agents use the packages that
-// come before them. All other packages import only internal/agent.
-func part(dir string) int {
+// room orders the packages of a house, which has a level as a whole: a package imports those of its
+// house that come before it. Other packages import only internal/agent of its house, and any package
+// of internal/report.
+func room(dir string) (house string, order int) {
 	switch {
 	case dir == "internal/agent/transcript":
-		return 1
+		return "internal/agent", 1
 	case dir == "internal/agent/spec":
-		return 2
+		return "internal/agent", 2
 	case path.Dir(dir) == "internal/agent":
-		return 3
+		return "internal/agent", 3
 	case dir == "internal/agent":
-		return 4
+		return dir, 4
+	case dir == "internal/report":
+		return dir, 1
+	case dir == "internal/report/kind":
+		return "internal/report", 3
+	case path.Dir(dir) == "internal/report":
+		return "internal/report", 2
 	}
-	return 0
+	return dir, 0
 }
 
 // homes lists the packages that may import a third-party module or a package of the standard
@@ -93,8 +100,8 @@ var homes = map[string][]string{
 	"github.com/pelletier/go-toml":           {"internal/suite"},
 	"github.com/joho/godotenv":               {"internal/config"},
 	"github.com/santhosh-tekuri/jsonschema":  {"check"},
-	"charm.land":                             {"internal/report"},
-	"github.com/charmbracelet":               {"internal/report", "internal/text"},
+	"charm.land":                             {"internal/report/terminal"},
+	"github.com/charmbracelet":               {"internal/report/terminal", "internal/text"},
 	"gonum.org/v1/gonum":                     {"internal/analyze"},
 	"github.com/gofrs/flock":                 {"internal/doc", "internal/runlog"},
 	"github.com/aymanbagabas/go-udiff":       {"internal/report", "internal/run"},
@@ -108,7 +115,7 @@ var homes = map[string][]string{
 		"internal/agent", "internal/agent/...", "internal/agentscript", "internal/fakemodel",
 	},
 	"mvdan.cc/sh": {"internal/agent/transcript"},
-	"testing":     {"plumbtest", "internal/golden"},
+	"testing":     {"plumbtest", "internal/golden", "internal/report/reporttest"},
 	"os/exec": {
 		"internal/proc", "internal/run", "internal/runner", "internal/agent", "internal/script", "internal/job",
 		"internal/cli", "internal/bench", "internal/gen",
@@ -166,10 +173,8 @@ type source struct {
 
 func TestLayers(t *testing.T) {
 	for dir, files := range sources(t) {
-		level, ok := layers[dir]
-		if part(dir) > 0 {
-			level, ok = layers["internal/agent"], true
-		}
+		house, order := room(dir)
+		level, ok := layers[house]
 		if !ok {
 			t.Errorf("package %s has no layer; add it to the table, with a decision record", dir)
 			continue
@@ -181,17 +186,15 @@ func TestLayers(t *testing.T) {
 					continue
 				}
 				to := path.Clean("./" + rest)
-				if part(dir) > 0 && part(to) > 0 {
-					if part(to) >= part(dir) {
-						t.Errorf("%s imports %s, which is not below it in internal/agent", file.name, imported)
-					}
-					continue
-				}
-				if part(to) > 0 && to != "internal/agent" {
+				other, before := room(to)
+				switch {
+				case other == house && before >= order:
+					t.Errorf("%s imports %s, which does not come before it in %s", file.name, imported, house)
+				case other == house:
+				case other == "internal/agent" && to != other:
 					t.Errorf("%s imports %s; only internal/agent does", file.name, imported)
-				}
-				if layers[to] >= level {
-					t.Errorf("%s: level %d imports %s of level %d", file.name, level, to, layers[to])
+				case layers[other] >= level:
+					t.Errorf("%s: level %d imports %s of level %d", file.name, level, to, layers[other])
 				}
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/runner"
 )
 
@@ -71,14 +71,14 @@ type reports struct {
 }
 
 // openReports opens reports, "name:path" each, separated by commas.
-func openReports(specs string, o report.Options) (*reports, error) {
+func openReports(specs string, o kind.Setup) (*reports, error) {
 	r := &reports{}
 	for spec := range strings.SplitSeq(specs, ",") {
 		if spec = strings.TrimSpace(spec); spec == "" {
 			continue
 		}
 		name, path, ok := strings.Cut(spec, ":")
-		if !ok && name != report.HTML {
+		if !ok && name != kind.HTML {
 			return nil, errors.Join(fmt.Errorf("PLUMB_TEST_REPORT: %q names no file: %s:FILE", spec, name), r.close())
 		}
 		own := o
@@ -90,7 +90,7 @@ func openReports(specs string, o report.Options) (*reports, error) {
 			r.files = append(r.files, f)
 			own.Out, own.RunDir = f, ""
 		}
-		reporter, err := report.New(name, own)
+		reporter, err := kind.New(name, own)
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("PLUMB_TEST_REPORT: %w", err), r.close())
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
@@ -66,7 +67,7 @@ func (o Options) Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) 
 			t.Errorf("close the run log: %v", err)
 		}
 	}()
-	reports, err := openReports(os.Getenv("PLUMB_TEST_REPORT"), report.Options{
+	reports, err := openReports(os.Getenv("PLUMB_TEST_REPORT"), kind.Setup{
 		Source: report.Source{Sessions: index.Sessions, Dir: dir.Path, Closed: true}, RunDir: dir.Path,
 	})
 	if err != nil {

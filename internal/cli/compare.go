@@ -15,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -67,7 +68,7 @@ runs cannot be compared. With --gate, the gates decide: 1 if one is violated, 3 
 	f.StringVar(&c.unproven, "unproven", "", "`pass`: a gate that is unproven does not change the exit code")
 	f.StringVar(&c.cluster, "cluster", "", "cases that share a source: `category`, tag:PREFIX, or a key of the cases")
 	f.StringArrayVar(&c.reports, "report", nil,
-		"`name[:path]` of a report: "+strings.Join(report.ComparisonNames(), ", ")+"; repeatable (default terminal)")
+		"`name[:path]` of a report: "+strings.Join(kind.ComparisonNames(), ", ")+"; repeatable (default terminal)")
 	f.BoolVar(&c.confirm, "confirm", false,
 		fmt.Sprintf("repeat cases that look broken %d times, to decide whether they are; this asks the models",
 			compare.FreshRepetitions))
@@ -197,7 +198,7 @@ func (c *compareCmd) options() (o compare.Options, m compare.MatchOptions, repor
 	}
 	reports = c.reports
 	if c.json {
-		reports = append(job.ComparisonReports{report.JSON}, reports...)
+		reports = append(job.ComparisonReports{kind.JSON}, reports...)
 	}
 	reports, err = reports.Check()
 	return o, m, reports, err

@@ -18,7 +18,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/convert"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/files"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/internal/text"
@@ -134,7 +134,7 @@ func (c *convertCmd) write(w *converted, r *convert.Result) error {
 		name string
 		text []byte
 	}{{convert.SuiteFile, r.Suite}, {convert.ConfigFile, r.Config}}
-	outputs := report.Outputs{Reads: r.Reads}
+	outputs := kind.Outputs{Reads: r.Reads}
 	for _, f := range made {
 		path := filepath.Join(dir, f.name)
 		if f.text == nil || r.Suite == nil {

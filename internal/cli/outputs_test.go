@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
 )
 
 // TestF13F21OutputsReplaceNothing names each kind of existing file as each output of each command that
@@ -57,10 +57,10 @@ func TestF13F21OutputsReplaceNothing(t *testing.T) {
 	slices.Sort(targets)
 	for _, target := range targets {
 		var commands [][]string
-		for _, name := range report.Names() {
+		for _, name := range kind.Names() {
 			to := name + ":" + target
 			commands = append(commands, []string{"run", "t.yaml", "--report", to}, []string{"report", "last", "--report", to})
-			if slices.Contains(report.ComparisonNames(), name) {
+			if slices.Contains(kind.ComparisonNames(), name) {
 				commands = append(commands, []string{"compare", "last", "last", "--report", to})
 			}
 		}
@@ -80,7 +80,7 @@ func TestF13F21OutputsReplaceNothing(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range report.Names() { // its own earlier file is replaced
+	for _, name := range kind.Names() { // its own earlier file is replaced
 		for _, command := range [][]string{
 			{"run", "t.yaml", "--report", name + ":out." + name},
 			{"report", "last", "--report", name + ":out." + name},
@@ -91,7 +91,7 @@ func TestF13F21OutputsReplaceNothing(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range report.ComparisonNames() {
+	for _, name := range kind.ComparisonNames() {
 		for range 2 {
 			command := []string{"compare", "last", "last", "--report", name + ":cmp." + name}
 			if code, _, stderr := w.plumb(command...); code == 2 {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/terminal"
 )
 
 // env returns what jobs see of the process.
@@ -22,13 +22,13 @@ func (a *app) env() job.Env {
 	if a.Size == nil {
 		return e
 	}
-	_, _, terminal := a.Size()
-	terminal = terminal && a.Getenv("TERM") != "dumb"
-	if m, ok := a.Stdout.(*masked); ok && terminal { // reports clean what they show, and add colors
+	_, _, interactive := a.Size()
+	interactive = interactive && a.Getenv("TERM") != "dumb"
+	if m, ok := a.Stdout.(*masked); ok && interactive { // reports clean what they show, and add colors
 		e.Stdout = m.styled()
 	}
-	e.Display = report.Screen{
-		Terminal: terminal, Color: terminal && a.Getenv("NO_COLOR") == "", Unicode: unicode(a.Getenv),
+	e.Display = terminal.Screen{
+		Terminal: interactive, Color: interactive && a.Getenv("NO_COLOR") == "", Unicode: unicode(a.Getenv),
 		Size: func() (int, int) { w, h, _ := a.Size(); return w, h },
 	}
 	return e

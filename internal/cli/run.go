@@ -19,7 +19,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/job"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/suite"
 )
@@ -245,7 +245,7 @@ func (a *app) performed(
 	ctx context.Context, p *job.Project, j *job.Job, reports []string,
 ) (_ *job.Result, code int, err error) {
 	if a.json {
-		reports = append([]string{report.JSONSummary}, reports...)
+		reports = append([]string{kind.JSONSummary}, reports...)
 	}
 	w := interrupts{app: a, job: j}
 	result, err := j.Perform(ctx, job.Options{Reports: reports, Watch: w.watch})

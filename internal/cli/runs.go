@@ -16,6 +16,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
+	"github.com/plumb-eval/plumb/internal/report/terminal"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -209,7 +211,7 @@ func (c *reportCmd) run(ctx context.Context, ref string) error {
 	}
 	reports := c.reports
 	if c.json {
-		reports = append([]string{report.JSONSummary}, reports...)
+		reports = append([]string{kind.JSONSummary}, reports...)
 	}
 	if err := p.Report(ctx, path, reports); err != nil || !c.browser {
 		return err
@@ -290,7 +292,7 @@ func (c *showCmd) showRun(p *job.Project, state *plumb.Run, path string) error {
 	env := c.env()
 	screen := env.Display
 	screen.Out, screen.Unicode, screen.Getenv = env.Stdout, unicode(c.Getenv), c.Getenv
-	if err := report.WriteRates(screen, &report.Source{Redact: c.secrets()}, state); err != nil {
+	if err := terminal.WriteRates(screen, &report.Source{Redact: c.secrets()}, state); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.Stdout, "\nSessions of one case: %s\n", strings.TrimSpace("plumb show "+info.ID+" CASE "+p.Flags))

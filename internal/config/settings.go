@@ -8,7 +8,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/calibrate"
 	"github.com/plumb-eval/plumb/internal/compare"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/setting"
 )
@@ -363,7 +363,7 @@ func (s *Settings) Groups() []setting.Group {
 			{Flag: "plan", At: &s.Plan, Help: "show what would run, with its tokens, cost and time, and spend nothing"},
 			{
 				Key: "report", Flag: "report", OtherKeys: []string{"reporter"}, OtherFlags: []string{"reporter"},
-				At: &s.Reports, Format: Report, Known: report.Names(),
+				At: &s.Reports, Format: Report, Known: kind.Names(),
 				Help: ReportHelp(), Doc: "reports to write: " + reports(), Resume: ReportHelp(), Score: ReportHelp(),
 			},
 			{Key: "output", Flag: "output", At: &s.Output, Format: setting.Path, Help: outputHelp, Score: outputHelp},
@@ -412,4 +412,4 @@ func vary() []string {
 // ReportHelp is the help of the flags that name reports.
 func ReportHelp() string { return "`name[:path]` of a report: " + reports() }
 
-func reports() string { return strings.Join(report.Names(), ", ") + "; or a TypeScript module" }
+func reports() string { return strings.Join(kind.Names(), ", ") + "; or a TypeScript module" }

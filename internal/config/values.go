@@ -9,7 +9,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/setting"
 )
@@ -108,7 +108,7 @@ func (r *reader) reports(v value, path string) []string {
 	reports := r.Words(v, path)
 	for i, spec := range reports {
 		if reports[i] = r.report(spec); spec == "standard" {
-			reports[i] = report.Terminal
+			reports[i] = kind.Terminal
 		}
 	}
 	return reports
@@ -132,7 +132,7 @@ func IsModule(spec string) bool {
 	switch strings.ToLower(filepath.Ext(spec)) {
 	case ".ts", ".mts", ".cts", ".js", ".mjs", ".cjs":
 		name, _, toFile := strings.Cut(spec, ":")
-		return !toFile || !slices.Contains(report.Names(), name)
+		return !toFile || !slices.Contains(kind.Names(), name)
 	}
 	return strings.HasPrefix(spec, "./") || strings.HasPrefix(spec, "../") || filepath.IsAbs(spec)
 }

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/script"
 )
 
@@ -18,7 +19,7 @@ import (
 // internal/suite/lib/PROTOCOL.md.
 type builtIns struct {
 	stdout  io.Writer
-	options report.Options // with the run directory in RunDir
+	options kind.Setup // with the run directory in RunDir
 }
 
 // builtIn describes one of them; the code holds this description as its handle.
@@ -61,9 +62,9 @@ func (b *builtIns) create(_ context.Context, args []json.RawMessage) (any, error
 		return nil, err
 	}
 	if r.Name = given[0]; r.Name == "standard" {
-		r.Name = report.Terminal
+		r.Name = kind.Terminal
 	}
-	if b.options.RunDir == "" || !slices.Contains(report.Names(), r.Name) {
+	if b.options.RunDir == "" || !slices.Contains(kind.Names(), r.Name) {
 		return nil, fmt.Errorf("unknown built-in reporter %q", r.Name)
 	}
 	handle, err := json.Marshal(r)
@@ -91,7 +92,7 @@ func (b *builtIns) report(_ context.Context, args []json.RawMessage) (any, error
 	if r.Env != nil {
 		o.Getenv = func(name string) string { return r.Env[name] }
 	}
-	reporter, err := report.New(r.Name, o)
+	reporter, err := kind.New(r.Name, o)
 	if err != nil {
 		return nil, err
 	}

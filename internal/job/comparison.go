@@ -12,6 +12,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
 )
 
 // ComparisonReports are the reports of a comparison that the user wants: "name" or "name:path".
@@ -23,7 +24,7 @@ func (r ComparisonReports) Check() (ComparisonReports, error) {
 	stdout := ""
 	for _, spec := range r {
 		name, path, toFile := strings.Cut(spec, ":")
-		known := report.ComparisonNames()
+		known := kind.ComparisonNames()
 		if !slices.Contains(known, name) {
 			hint := "reports of a comparison: " + strings.Join(known, ", ")
 			if near := plumb.Nearest(name, known); near != "" {
@@ -35,7 +36,7 @@ func (r ComparisonReports) Check() (ComparisonReports, error) {
 			return nil, plumb.WithHint(fmt.Errorf("report %s has no file name", spec),
 				"--report "+name+":FILE, or --report "+name+" for standard output")
 		}
-		if toFile || report.ComparisonMixes(name) {
+		if toFile || kind.Mixes(name) {
 			continue
 		}
 		if stdout != "" {
@@ -45,7 +46,7 @@ func (r ComparisonReports) Check() (ComparisonReports, error) {
 		stdout = name
 	}
 	if stdout == "" {
-		r = append(slices.Clone(r), report.Terminal)
+		r = append(slices.Clone(r), kind.Terminal)
 	}
 	return r, nil
 }
@@ -92,7 +93,7 @@ func (p *Project) ReportComparison(c *report.Compared, reports ComparisonReports
 			}
 			o.Out, o.Terminal, o.Color, o.RunDir, o.Unicode = file, false, false, "", true
 		}
-		err := report.NewComparison(name, o, c)
+		err := kind.Compare(name, o, c)
 		switch {
 		case file == nil:
 		case err == nil:

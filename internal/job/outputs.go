@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/config"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
 )
 
 // CheckOutputs checks the files of reports, and that of --output, before the job is performed: a run
@@ -15,16 +15,16 @@ func (j *Job) CheckOutputs(reports []string) error {
 	if s := j.Spec.Snapshots; s != nil {
 		reads = append(reads, s.Path)
 	}
-	return j.project.checkOutputs(&report.Outputs{Reads: reads}, reports, j.Spec.Output)
+	return j.project.checkOutputs(&kind.Outputs{Reads: reads}, reports, j.Spec.Output)
 }
 
 // CheckOutputs checks the files of the reports of a comparison of two sides.
 func (r ComparisonReports) CheckOutputs(p *Project, sides ...string) error {
-	return p.checkOutputs(&report.Outputs{Reads: sides, Comparison: true}, r, "")
+	return p.checkOutputs(&kind.Outputs{Reads: sides, Comparison: true}, r, "")
 }
 
 // checkOutputs checks the files of reports and of --output, if it is not "".
-func (p *Project) checkOutputs(o *report.Outputs, reports []string, output string) error {
+func (p *Project) checkOutputs(o *kind.Outputs, reports []string, output string) error {
 	if c := p.Config; c != nil {
 		o.Reads = append(o.Reads, c.Path, filepath.Join(c.Dir, ".env"))
 	}
@@ -39,7 +39,7 @@ func (p *Project) checkOutputs(o *report.Outputs, reports []string, output strin
 			continue
 		}
 		if name == "standard" {
-			name = report.Terminal
+			name = kind.Terminal
 		}
 		if err := o.Report(name, p.env.Path(path), path); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
@@ -141,7 +142,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 
 // begin records a new run, and opens the reports. On an error it deletes a new run.
 func (j *Job) begin(
-	ctx context.Context, dir *runlog.Dir, resumed bool, o report.Options, specs []string,
+	ctx context.Context, dir *runlog.Dir, resumed bool, o kind.Setup, specs []string,
 ) (_ *reporting, err error) {
 	defer func() {
 		if err != nil && !resumed {

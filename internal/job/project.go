@@ -20,6 +20,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/terminal"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -38,7 +39,7 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	Now            func() time.Time
 	// Display describes Stdout for reporters: a terminal, its size, colors.
-	Display report.Screen
+	Display terminal.Screen
 	// SuiteRead is called with the size of each suite file before its cases are read. It may be
 	// nil.
 	SuiteRead func(size int)

@@ -16,6 +16,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/kind"
+	"github.com/plumb-eval/plumb/internal/report/module"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/suite"
@@ -64,10 +66,10 @@ func (p *Project) suiteOf(ctx context.Context, of *reported, runDir string, r *r
 
 // module loads a reporter that the user wrote.
 func (p *Project) module(
-	ctx context.Context, path string, o report.Options, of *reported, r *reporting,
+	ctx context.Context, path string, o kind.Setup, of *reported, r *reporting,
 ) (plumb.Reporter, error) {
 	s, env := of.spec, p.env
-	m := report.ModuleOptions{
+	m := module.Environment{
 		Source: o.Source, Terminal: o.Terminal, Modules: lib.Modules(), WorkDir: env.Dir, Env: p.Environ(), Stdout: env.Stdout, Stderr: env.Stderr,
 		WorkspaceMode: string(plumb.WorkspaceNone), Cwd: env.Dir, CaseFilter: s.Filter.IDs, RunnerFilter: s.Selected,
 	}
@@ -91,12 +93,12 @@ func (p *Project) module(
 		}
 	}
 	m.Case = func(id string) *plumb.Case { return cases[id] }
-	return report.NewModule(ctx, env.Path(path), m)
+	return module.New(ctx, env.Path(path), m)
 }
 
 // reporters opens the reports that specs name; see [Options].
 func (p *Project) reporters(
-	ctx context.Context, specs []string, o report.Options, of *reported,
+	ctx context.Context, specs []string, o kind.Setup, of *reported,
 ) (_ *reporting, err error) {
 	r := &reporting{wrote: func(path string) { p.printf("wrote %s", p.env.Shown(path)) }}
 	defer func() {
@@ -116,7 +118,7 @@ func (p *Project) reporters(
 			continue
 		}
 		name, _, toFile := strings.Cut(spec, ":")
-		if !toFile && !report.Mixes(name) {
+		if !toFile && !kind.Mixes(name) {
 			if stdout != "" {
 				err := fmt.Errorf("the reports %s and %s both write to standard output", stdout, name)
 				return nil, plumb.WithHint(err, "give one a file: --report "+name+":FILE")
@@ -128,16 +130,16 @@ func (p *Project) reporters(
 		}
 	}
 	if stdout == "" {
-		return r, r.open(p.env, report.Terminal, o)
+		return r, r.open(p.env, kind.Terminal, o)
 	}
 	return r, nil
 }
 
 // open opens a built-in report. Only its owner can read its file, because reports contain outputs.
-func (r *reporting) open(env Env, spec string, o report.Options) error {
+func (r *reporting) open(env Env, spec string, o kind.Setup) error {
 	name, path, toFile := strings.Cut(spec, ":")
 	if name == "standard" { // its name in other tools
-		name = report.Terminal
+		name = kind.Terminal
 	}
 	opened := &openReport{}
 	o.Out = env.Stdout
@@ -158,7 +160,7 @@ func (r *reporting) open(env Env, spec string, o report.Options) error {
 		o.Out, o.Terminal, o.Color, o.RunDir = opened.file, false, false, ""
 	}
 	var err error
-	if opened.Reporter, err = report.New(name, o); err != nil {
+	if opened.Reporter, err = kind.New(name, o); err != nil {
 		if toFile {
 			err = errors.Join(err, opened.file.Discard())
 		}
@@ -211,8 +213,8 @@ func (r *reporting) end(err error, complete bool) error {
 }
 
 // reportOptions returns the options of all reports of the run at path, for standard output.
-func (p *Project) reportOptions(path string) report.Options {
-	o := report.Options{Screen: p.env.Display}
+func (p *Project) reportOptions(path string) kind.Setup {
+	o := kind.Setup{Screen: p.env.Display}
 	o.Getenv, o.Now, o.Redact = p.env.Getenv, p.env.Now, p.redact
 	o.Dir, o.RunDir, o.Flags, o.Project = p.env.Shown(path), path, p.Flags, p.Config.Dir
 	o.Calibrations = p.calibrations()
@@ -220,7 +222,7 @@ func (p *Project) reportOptions(path string) report.Options {
 }
 
 // storedOptions returns the options of all reports of the earlier run at path, and its spec.
-func (p *Project) storedOptions(path string) (o report.Options, s Spec, err error) {
+func (p *Project) storedOptions(path string) (o kind.Setup, s Spec, err error) {
 	o = p.reportOptions(path)
 	o.Redact, o.Terminal, o.Sessions = p.RedactorOf(path), false, Sessions(path)
 	o.Explained = func(dir string) ([]report.Explained, error) { return explained(filepath.Join(path, dir)) }
@@ -237,7 +239,7 @@ func (p *Project) WritePage(path, file string) error {
 	}
 	return hide(o.Redact, doc.Write(file, func(f *doc.File) error {
 		o.Out, o.RunDir = f, ""
-		r, err := report.New(report.HTML, o)
+		r, err := kind.New(kind.HTML, o)
 		if err != nil {
 			return err
 		}
@@ -253,7 +255,7 @@ func (p *Project) Report(ctx context.Context, path string, specs []string) (err 
 	if err != nil {
 		return err
 	}
-	if err := p.checkOutputs(&report.Outputs{}, specs, ""); err != nil {
+	if err := p.checkOutputs(&kind.Outputs{}, specs, ""); err != nil {
 		return err
 	}
 	r, err := p.reporters(ctx, specs, o, &reported{spec: &s})

@@ -1,4 +1,4 @@
-package report
+package report_test
 
 import (
 	"bytes"
@@ -16,6 +16,8 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/golden"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/reporttest"
 )
 
 // documented is what scripts made for the documented format read.
@@ -65,14 +67,14 @@ func blocks(t *testing.T, path string) []documented {
 
 func TestAppendBlock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "results.json")
-	l := mixed()
-	if err := CheckBlockFile(path); err != nil {
+	l := reporttest.Mixed()
+	if err := report.CheckBlockFile(path); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the check made the file")
 	}
-	if err := AppendBlock(t.Context(), path, l.run(t), l.sessions); err != nil {
+	if err := report.AppendBlock(t.Context(), path, l.Run(t), l.Sessions); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
@@ -142,16 +144,16 @@ func TestAppendBlockKeepsOthers(t *testing.T) {
 		if err := os.WriteFile(path, []byte(before), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		known, err := scanBlocks(strings.NewReader(before))
+		known, err := report.ScanBlocks(strings.NewReader(before))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		l := simple(3)
+		l := reporttest.Simple(3)
 		for range 2 { // the second time replaces the first
-			if err := CheckBlockFile(path); err != nil {
+			if err := report.CheckBlockFile(path); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if err := AppendBlock(t.Context(), path, l.run(t), l.sessions); err != nil {
+			if err := report.AppendBlock(t.Context(), path, l.Run(t), l.Sessions); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
@@ -159,12 +161,14 @@ func TestAppendBlockKeepsOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spans, err := scanBlocks(bytes.NewReader(after))
+		spans, err := report.ScanBlocks(bytes.NewReader(after))
 		if err != nil || len(spans) != len(known)+1 {
 			t.Fatalf("%s: %d blocks, want %d and one: %v", name, len(spans), len(known), err)
 		}
 		for i, x := range known {
-			if got, want := string(after[spans[i].from:spans[i].to]), before[x.from:x.to]; got != want {
+			from, to := x.Range()
+			at, end := spans[i].Range()
+			if got, want := string(after[at:end]), before[from:to]; got != want {
 				t.Errorf("%s: block %d changed from %q to %q", name, i, want, got)
 			}
 		}
@@ -187,12 +191,12 @@ func TestBlockFileIsNotOne(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		err := CheckBlockFile(path)
+		err := report.CheckBlockFile(path)
 		if err == nil || !strings.Contains(err.Error(), path) || plumb.Hint(err) == "" {
 			t.Errorf("%s: got error %v, want one that names the file and says what to do", name, err)
 		}
-		l := simple(1)
-		if err := AppendBlock(t.Context(), path, l.run(t), l.sessions); err == nil {
+		l := reporttest.Simple(1)
+		if err := report.AppendBlock(t.Context(), path, l.Run(t), l.Sessions); err == nil {
 			t.Errorf("%s: appended", name)
 		}
 		if after, _ := os.ReadFile(path); string(after) != content {
@@ -203,10 +207,10 @@ func TestBlockFileIsNotOne(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckBlockFile(filepath.Join(dir, "file", "results.json")); err == nil {
+	if err := report.CheckBlockFile(filepath.Join(dir, "file", "results.json")); err == nil {
 		t.Error("a file taken for a directory is fine")
 	}
-	if err := CheckBlockFile(dir); err == nil {
+	if err := report.CheckBlockFile(dir); err == nil {
 		t.Error("a directory is fine as a results file")
 	}
 }
@@ -224,12 +228,12 @@ func TestAppendBlockTogether(t *testing.T) {
 	const runs = 12
 	for i := range runs {
 		all.Go(func() {
-			in := info("gpt-5")
+			in := reporttest.Info("gpt-5")
 			in.ID = fmt.Sprint("run-", i)
-			l := newLog(in, plumb.CaseInfo{ID: "a-1"})
-			l.execute("a-1", "gpt-5", answer("x", 1), passed(verdict("contains", true, "ok", "x", "x")))
-			l.end("", 0)
-			if err := AppendBlock(t.Context(), link, l.run(t), l.sessions); err != nil {
+			l := reporttest.NewLog(in, plumb.CaseInfo{ID: "a-1"})
+			l.Execute("a-1", "gpt-5", reporttest.Answer("x", 1), reporttest.Passed(reporttest.Verdict("contains", true, "ok", "x", "x")))
+			l.End("", 0)
+			if err := report.AppendBlock(t.Context(), link, l.Run(t), l.Sessions); err != nil {
 				t.Error(err)
 			}
 		})
@@ -244,7 +248,7 @@ func TestAppendBlockTogether(t *testing.T) {
 }
 
 func TestAscii(t *testing.T) {
-	got, err := blockJSON(map[string]any{"t": "é漢🌿\u2028\x7f<&>\b\f\x01\"\\"}, "")
+	got, err := report.BlockJSON(map[string]any{"t": "é漢🌿\u2028\x7f<&>\b\f\x01\"\\"}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +266,7 @@ func FuzzScanBlocks(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		spans, err := scanBlocks(bytes.NewReader(data))
+		spans, err := report.ScanBlocks(bytes.NewReader(data))
 		if err != nil {
 			return
 		}
@@ -271,8 +275,9 @@ func FuzzScanBlocks(f *testing.F) {
 		}
 		for _, x := range spans {
 			var o map[string]json.RawMessage
-			if err := json.Unmarshal(data[x.from:x.to], &o); err != nil {
-				t.Errorf("block %q of %q: %v", data[x.from:x.to], data, err)
+			from, to := x.Range()
+			if err := json.Unmarshal(data[from:to], &o); err != nil {
+				t.Errorf("block %q of %q: %v", data[from:to], data, err)
 			}
 		}
 	})

@@ -38,7 +38,7 @@ func readBlocks(path string) ([]span, error) {
 	defer f.Close()
 	spans, err := scanBlocks(f)
 	if damage, ok := errors.AsType[*blockError](err); ok {
-		text := make([]byte, min(damage.at, head))
+		text := make([]byte, min(damage.at, 1<<20))
 		n, _ := f.ReadAt(text, 0)
 		pos := doc.Position(path, text[:n], n)
 		err = fmt.Errorf("line %d: %s", pos.Line, damage.message)

@@ -1,5 +1,5 @@
-// Package report renders runs: live on a terminal, and as documents for people, scripts and CI
-// systems.
+// Package report has what the reports of runs and of comparisons share: their words and figures,
+// excerpts of sessions, and the documents of results. Each format has a package below it.
 //
 // A reporter is a function of the pair (event, run). Beyond a limited number of excerpts it keeps
 // nothing of a finished execution, so memory does not grow with the number of cases. A reporter
@@ -10,11 +10,9 @@ package report
 import (
 	"errors"
 	"fmt"
-	"io"
 	"iter"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
@@ -55,19 +53,6 @@ type Source struct {
 	Explained func(dir string) ([]Explained, error)
 }
 
-// Options are what a reporter of a run gets.
-type Options struct {
-	Source
-	Screen
-	// RunDir is the run directory, for reporters that write a file into it by default: with RunDir,
-	// html writes report.html there and prints the path to Out; without RunDir, it writes the page
-	// to Out.
-	RunDir string
-	// Temp is a directory for temporary files. With it, reporters of a new run prepare their
-	// documents during the run; without it, they do all work at the end.
-	Temp string
-}
-
 // Explained is a question about a session with the agent's answer.
 type Explained struct {
 	Question string `json:"question"`
@@ -78,120 +63,6 @@ type Explained struct {
 // order of the log, and stops at the first error. When a session was measured or judged again, the
 // later event counts. Sessions is safe for concurrent use.
 type Sessions func(caseID, runnerID string, yield func(plumb.Event) error) error
-
-// The names of the reporters.
-const (
-	Terminal      = "terminal"
-	JSON          = "json"
-	JSONSummary   = "json-summary"
-	JUnit         = "junit"
-	GitHubActions = "github-actions"
-	Markdown      = "markdown"
-	HTML          = "html"
-)
-
-// kind is one kind of reporter.
-type kind struct {
-	name string
-	make func(*Options) plumb.Reporter
-	// mixes is set if the report can share standard output with another one.
-	mixes bool
-}
-
-// kinds is the only list of the reporters.
-func kinds() []kind {
-	return []kind{
-		{name: Terminal, make: func(o *Options) plumb.Reporter { return newTerminal(o.Screen, &o.Source) }},
-		{name: JSON, make: func(o *Options) plumb.Reporter {
-			return &resultsReport{NewResults(&o.Source, o.Temp, Full), o.Out}
-		}},
-		{name: JSONSummary, make: func(o *Options) plumb.Reporter {
-			return &resultsReport{NewResults(&o.Source, o.Temp, Brief), o.Out}
-		}},
-		{name: JUnit, make: func(o *Options) plumb.Reporter {
-			return atEnd(func(run *plumb.Run) error { return writeJUnit(o.Out, &o.Source, run) })
-		}},
-		{name: GitHubActions, make: func(o *Options) plumb.Reporter {
-			return atEnd(func(run *plumb.Run) error { return writeActions(o.Out, o.Getenv, &o.Source, run) })
-		}, mixes: true},
-		{name: Markdown, make: func(o *Options) plumb.Reporter {
-			return atEnd(func(run *plumb.Run) error { return writeMarkdown(o.Out, &o.Source, run) })
-		}},
-		{name: HTML, make: func(o *Options) plumb.Reporter { return newHTML(o.Out, o.RunDir, &o.Source) }, mixes: true},
-	}
-}
-
-// find returns the kind with the given name, or nil.
-func find(name string) *kind {
-	all := kinds()
-	if i := slices.IndexFunc(all, func(k kind) bool { return k.name == name }); i >= 0 {
-		return &all[i]
-	}
-	return nil
-}
-
-// Names returns the names of all reporters.
-func Names() []string {
-	var names []string
-	for _, k := range kinds() {
-		names = append(names, k.name)
-	}
-	return names
-}
-
-// Mixes reports whether a report can share standard output with another one.
-func Mixes(name string) bool {
-	k := find(name)
-	return k != nil && k.mixes
-}
-
-// New returns the reporter with the given name. The run-finished event makes it write its report.
-// Use [Replay] to render a run from its log.
-func New(name string, o Options) (plumb.Reporter, error) {
-	if o.Out == nil {
-		o.Out = io.Discard
-	}
-	if o.Now == nil {
-		o.Now = time.Now
-	}
-	if o.Getenv == nil {
-		o.Getenv = func(string) string { return "" }
-	}
-	if k := find(name); k != nil {
-		o.Source = o.Clean()
-		return o.Guard(k.make(&o)), nil
-	}
-	err := fmt.Errorf("unknown reporter %q", name)
-	if near := plumb.Nearest(name, Names()); near != "" {
-		err = fmt.Errorf("unknown reporter %q (did you mean %q?)", name, near)
-	}
-	return nil, plumb.WithHint(err, "reporters: "+strings.Join(Names(), ", "))
-}
-
-// resultsReport writes a document of results to out.
-type resultsReport struct {
-	*Results
-	out io.Writer
-}
-
-func (r *resultsReport) Report(ev plumb.Event, run *plumb.Run) error {
-	if ev.Type == plumb.EventRunFinished {
-		return r.Write(r.out, run)
-	}
-	return r.Results.Report(ev, run)
-}
-
-// atEnd is a reporter that writes one document at the end of the run.
-type atEnd func(run *plumb.Run) error
-
-func (write atEnd) Report(ev plumb.Event, run *plumb.Run) error {
-	if ev.Type != plumb.EventRunFinished {
-		return nil
-	}
-	return write(run)
-}
-
-func (atEnd) Close() error { return nil }
 
 // Replay renders a run from its log and returns its state. The log of a run that was stopped and
 // resumed has several run-finished events; the reporter receives only the last one. The log of a

@@ -1,8 +1,10 @@
-package report
+package report_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"strconv"
@@ -10,9 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/report/reporttest"
 )
 
 // TestResultsDocumented reads results.json as scripts for the documented shape do.
@@ -59,9 +63,9 @@ func TestResultsDocumented(t *testing.T) {
 		Outcome  string
 		Complete bool
 	}
-	l := mixed()
+	l := reporttest.Mixed()
 	var out bytes.Buffer
-	if err := WriteResults(&out, l.run(t), l.sessions); err != nil {
+	if err := report.WriteResults(&out, l.Run(t), l.Sessions); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
@@ -95,7 +99,7 @@ func TestResultsDocumented(t *testing.T) {
 		"gap-002 skipped skipped ", "gap-002 skipped skipped ",
 	}
 	want[10] += " Error" // it says why it was skipped
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := gocmp.Diff(want, got); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
 	if r := doc.Cases[1].RunnerResults[0]; r.Session != 2 || len(r.Sessions) != 2 || r.Report.FinalOutput != "7" ||
@@ -113,13 +117,13 @@ func TestResultsDocumented(t *testing.T) {
 // TestEachReportOnce: the documented shape contains session reports up to four times. Plumb's has
 // each exactly once.
 func TestEachReportOnce(t *testing.T) {
-	for name, l := range map[string]*log{"mixed": mixed(), "repeats": repeats()} {
+	for name, l := range map[string]*reporttest.Log{"mixed": reporttest.Mixed(), "repeats": reporttest.Repeats()} {
 		var out bytes.Buffer
-		if err := WriteResults(&out, l.run(t), l.sessions); err != nil {
+		if err := report.WriteResults(&out, l.Run(t), l.Sessions); err != nil {
 			t.Fatal(err)
 		}
 		want := 0
-		for _, ev := range l.events {
+		for _, ev := range l.Events {
 			if ev.Report != nil {
 				want++
 			}
@@ -128,7 +132,7 @@ func TestEachReportOnce(t *testing.T) {
 			t.Errorf("%s: %d session reports, want %d", name, got, want)
 		}
 		var summary bytes.Buffer
-		if err := NewResults(&Source{Sessions: l.sessions}, "", Brief).Write(&summary, l.run(t)); err != nil {
+		if err := report.NewResults(&report.Source{Sessions: l.Sessions}, "", report.Brief).Write(&summary, l.Run(t)); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(summary.String(), "finalOutput") || !json.Valid(summary.Bytes()) {
@@ -146,37 +150,42 @@ func TestResultsDuringRun(t *testing.T) {
 		cases = append(cases, plumb.CaseInfo{ID: "case-" + strconv.Itoa(i)})
 	}
 	random := rand.New(rand.NewPCG(1, 2))
-	l := newLog(info("gpt-5", "claude"), cases...)
+	l := reporttest.NewLog(reporttest.Info("gpt-5", "claude"), cases...)
 	for _, i := range random.Perm(n)[2:] { // two cases do not run
 		for _, runner := range []string{"gpt-5", "claude"} {
-			j := passed()
+			j := reporttest.Passed()
 			if i%3 == 0 {
-				j = failed(plumb.Verdict{Name: "equals", Reason: "wrong", Expected: "<4>", Got: "5"})
+				j = reporttest.Failed(plumb.Verdict{Name: "equals", Reason: "wrong", Expected: "<4>", Got: "5"})
 			}
-			report := answer(strings.Repeat("text & ", random.IntN(50)), int64(i))
-			l.session(cases[i].ID, runner, 1, 1, report, nil, j)
-			l.finish(cases[i].ID, runner, resultOf(1, report.CostUSD, j))
+			report := reporttest.Answer(strings.Repeat("text & ", random.IntN(50)), int64(i))
+			l.Session(cases[i].ID, runner, 1, 1, report, nil, j)
+			l.Finish(cases[i].ID, runner, reporttest.ResultOf(1, report.CostUSD, j))
 		}
 	}
-	l.end(plumb.StopInterrupted, 4)
-	for _, name := range []string{JSON, JSONSummary} {
+	l.End(plumb.StopInterrupted, 4)
+	for _, d := range []report.Detail{report.Full, report.Brief} {
+		var whole, out bytes.Buffer
+		if err := report.NewResults(&report.Source{Sessions: l.Sessions}, "", d).Write(&whole, l.Run(t)); err != nil {
+			t.Fatal(err)
+		}
 		dir := t.TempDir()
-		var out bytes.Buffer
-		r, err := New(name, Options{Source: Source{Sessions: l.sessions}, Screen: Screen{Out: &out}, Temp: dir})
-		if err != nil {
+		r, run := report.NewResults(&report.Source{Sessions: l.Sessions}, dir, d), &plumb.Run{}
+		for _, ev := range l.Events {
+			if err := cmp.Or(run.Apply(ev), r.Report(ev, run)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if rendered, err := os.ReadDir(dir); len(rendered) == 0 || err != nil {
+			t.Errorf("details %d: nothing was rendered during the run, error %v", d, err)
+		}
+		if err := errors.Join(r.Write(&out, run), r.Close()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Replay(r, l.all()); err != nil {
-			t.Fatal(err)
-		}
-		if done := r.(*resultsReport).spool; done == nil {
-			t.Errorf("%s: nothing was rendered during the run", name)
-		}
-		if diff := cmp.Diff(l.render(t, name, Options{}), out.String()); diff != "" {
-			t.Errorf("%s at the end (-), during the run (+):\n%s", name, diff)
+		if diff := gocmp.Diff(whole.String(), out.String()); diff != "" {
+			t.Errorf("details %d: at the end (-), during the run (+):\n%s", d, diff)
 		}
 		if left, err := os.ReadDir(dir); len(left) > 0 || err != nil {
-			t.Errorf("%s: %v is left, error %v", name, left, err)
+			t.Errorf("details %d: %v is left, error %v", d, left, err)
 		}
 	}
 }
@@ -192,13 +201,13 @@ func TestResultsStream(t *testing.T) {
 	for i := range cases {
 		cases[i].ID = "case-" + strconv.Itoa(i)
 	}
-	l := newLog(info("gpt-5"), cases...)
-	for _, ev := range l.events {
+	l := reporttest.NewLog(reporttest.Info("gpt-5"), cases...)
+	for _, ev := range l.Events {
 		if err := run.Apply(ev); err != nil {
 			t.Fatal(err)
 		}
 	}
-	res := resultOf(1, nil, passed())
+	res := reporttest.ResultOf(1, nil, reporttest.Passed())
 	for i := range cases {
 		if err := run.Apply(plumb.Event{
 			Type: plumb.EventExecutionFinished, Case: cases[i].ID, Runner: "gpt-5",
@@ -209,12 +218,12 @@ func TestResultsStream(t *testing.T) {
 	}
 	text := strings.Repeat("x", 10_000)
 	sessions := func(_, _ string, yield func(plumb.Event) error) error {
-		return yield(plumb.Event{Type: plumb.EventSessionFinished, Repetition: 1, Session: 1, Report: answer(text, 1)})
+		return yield(plumb.Event{Type: plumb.EventSessionFinished, Repetition: 1, Session: 1, Report: reporttest.Answer(text, 1)})
 	}
-	before := heap()
+	before := reporttest.Heap()
 	w := &watching{}
 	start := time.Now()
-	if err := WriteResults(w, run, sessions); err != nil {
+	if err := report.WriteResults(w, run, sessions); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d MB in %v, heap grew by at most %d kB", w.n>>20, time.Since(start), (int64(w.peak)-int64(before))>>10)
@@ -234,7 +243,7 @@ func (w *watching) Write(p []byte) (int, error) {
 	w.n += len(p)
 	w.calls++
 	if w.calls%500 == 0 {
-		w.peak = max(w.peak, heap())
+		w.peak = max(w.peak, reporttest.Heap())
 	}
 	return len(p), nil
 }

@@ -1,0 +1,193 @@
+package ci
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/files"
+	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/text"
+)
+
+// GitHub shows at most this many annotations of a step, per level.
+const annotations = 10
+
+// WriteActions writes annotations for the log of a GitHub workflow and appends the Markdown report
+// to the step summary.
+func WriteActions(out io.Writer, getenv func(string) string, src *report.Source, run *plumb.Run) error {
+	w := bufio.NewWriter(out)
+	if lines := report.DecisionLines(src, run); len(lines) > 0 {
+		level := "notice"
+		if c := run.Decision.Conclusion; c == string(compare.Worse) || c == string(compare.Violated) {
+			level = "error"
+		}
+		fmt.Fprintf(w, "::%s title=%s::%s\n", level, escapeProperty(src.Redact.String(report.SuiteTitle(&run.Info, " "))),
+			escapeData(src.Redact.String(strings.Join(lines, "\n"))))
+	}
+	for _, l := range report.GateLines(run, " · ", "–") {
+		level := map[analyze.GateResult]string{
+			analyze.Holds: "notice", analyze.Violated: "error", analyze.Unproven: "warning",
+		}[l.Result]
+		fmt.Fprintf(w, "::%s title=gate::%s\n", level, escapeData(src.Redact.String(l.Words)))
+	}
+	f := analyze.Find(run, annotations)
+	left := map[string]int{"error": annotations, "warning": annotations}
+	for _, section := range report.SectionsOf(&f) {
+		level := "warning"
+		if section.Failed {
+			level = "error"
+		}
+		for _, g := range section.Groups {
+			for _, x := range g.Executions[:min(len(g.Executions), left[level])] {
+				left[level]--
+				c := report.CellAt(run, x)
+				rec, decided, err := c.Decided(src.Sessions)
+				if err != nil {
+					return fmt.Errorf("write github-actions report: %w", err)
+				}
+				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level,
+					escapeProperty(src.Redact.String(text.OneLine(c.Info.ID)+" > "+text.OneLine(c.Runner.ID))),
+					annotationPlace(getenv("GITHUB_WORKSPACE"), src.Project, &c, decided),
+					escapeData(src.Redact.String(annotation(&c, section.Title, rec, decided))))
+			}
+		}
+	}
+	for _, c := range report.ConclusionsOf(src, run) {
+		if c.Warning {
+			fmt.Fprintf(w, "::warning title=%s::%s\n", escapeProperty(c.Label), escapeData(src.Redact.String(c.Text)))
+		}
+	}
+	err := w.Flush()
+	if err == nil {
+		err = appendSummary(getenv, func() (string, error) { return markdown(src, run) })
+	}
+	if err != nil {
+		return fmt.Errorf("write github-actions report: %w", err)
+	}
+	return nil
+}
+
+// sourceOf returns the source position of the check that failed, or nil.
+func sourceOf(s *report.Session) *plumb.Position {
+	if s == nil {
+		return nil
+	}
+	if s.Judgement != nil {
+		for i := range s.Judgement.Verdicts {
+			v := &s.Judgement.Verdicts[i]
+			if !v.Pass && v.Error == nil && v.Source != nil {
+				return v.Source
+			}
+		}
+	}
+	if f := s.Trouble(); f != nil {
+		return f.Source
+	}
+	return nil
+}
+
+// annotationPlace returns the properties that attach an annotation to the line of the check, or else
+// of the case. GitHub expects paths relative to the repository.
+func annotationPlace(workspace, project string, c *report.Cell, s *report.Session) string {
+	p := sourceOf(s)
+	if p == nil {
+		at := c.Info.Source
+		if workspace != "" && project != "" && at.File != "" && !filepath.IsAbs(at.File) {
+			at.File = filepath.Join(project, at.File)
+		}
+		p = &at
+	}
+	if p.File == "" {
+		return ""
+	}
+	file := filepath.ToSlash(text.OneLine(report.PlainPath(p.File)))
+	if workspace != "" {
+		file = strings.TrimPrefix(file, strings.TrimSuffix(filepath.ToSlash(workspace), "/")+"/")
+	}
+	text := ",file=" + escapeProperty(file)
+	if p.Line > 0 {
+		text += fmt.Sprintf(",line=%d", p.Line)
+		if p.Column > 0 {
+			text += fmt.Sprintf(",col=%d", p.Column)
+		}
+	}
+	return text
+}
+
+// annotation returns the message of one annotation: why, and then the documented lines.
+func annotation(c *report.Cell, word string, rec *report.Recording, decided *report.Session) string {
+	class, why := classID(c.Execution), ""
+	if c.Status == plumb.StatusUnexpectedPassed {
+		class, word = plumb.ClassUnexpectedPass().ID, report.UnexpectedPass
+	} else {
+		why = text.Clip(whyText(c.Execution, decided), markdownText)
+	}
+	lines := []string{strings.TrimSuffix(word+": "+why, ": "), "failure class: " + text.OneLine(class)}
+	if target := c.Repeats(); target > 1 {
+		lines = append(lines, fmt.Sprintf("repeats: %d/%d", len(rec.Repetitions), target))
+	}
+	if s, ok := analyze.SamplesOf(c.Run, c.At); ok && s.Label == analyze.Flaky {
+		lines = append(lines, "flaky: "+report.FlakyWords(&s))
+	}
+	if n := rec.Retries(); n > 0 {
+		lines = append(lines, fmt.Sprintf("retries: %d", n))
+	}
+	if c.Origin != "" {
+		lines = append(lines, "failure origin: "+text.OneLine(string(c.Origin)))
+	}
+	if dir := c.Dir(c.Run.Info.ArtifactDir); dir != "" && decided != nil {
+		lines = append(lines,
+			"artifact directory: "+text.OneLine(plumb.SessionDir(dir, decided.Repetition, decided.Number)),
+			"execution artifact directory: "+text.OneLine(dir))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// escapeData escapes the message of a workflow command, and escapeProperty escapes a property.
+func escapeData(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A").Replace(s)
+}
+
+func escapeProperty(s string) string {
+	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
+}
+
+// appendSummary appends what markdown returns to the summary of the workflow step, if there is one.
+func appendSummary(getenv func(string) string, markdown func() (string, error)) error {
+	name := getenv("GITHUB_STEP_SUMMARY")
+	if name == "" {
+		return nil
+	}
+	text, err := markdown()
+	if err != nil {
+		return err
+	}
+	f, err := files.OpenOutput(name, os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("open step summary: %w", err)
+	}
+	_, err = io.WriteString(f, text+"\n")
+	return errors.Join(err, f.Close())
+}
+
+// WriteActionsComparison writes an annotation for each gate that does not hold, or without gates for
+// each conclusion that is worse or not decisive, and appends the Markdown report to the summary of
+// the step.
+func WriteActionsComparison(out io.Writer, getenv func(string) string, c *compare.Comparison) error {
+	for _, l := range checkedLines(c) {
+		level := map[int]string{0: "notice", 1: "error", 3: "warning"}[l.code]
+		if _, err := fmt.Fprintf(out, "::%s title=%s::%s\n", level,
+			escapeProperty(text.OneLine(l.name+" > "+l.runner)), escapeData(text.OneLine(l.text))); err != nil {
+			return err
+		}
+	}
+	return appendSummary(getenv, func() (string, error) { return MarkdownComparison(c), nil })
+}
