@@ -9,7 +9,6 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
-	"github.com/plumb-eval/plumb/internal/run"
 )
 
 // Deciding decides the question of a run. It chooses the repetitions of the run and, if the
@@ -83,24 +82,25 @@ func (q *Question) Deciding(runID string, cases int) (*Deciding, error) {
 }
 
 // Candidate returns the sampler of the run.
-func (s *Deciding) Candidate() run.Sampler { return candidateSampler{s} }
+func (s *Deciding) Candidate() *CandidateSampler { return &CandidateSampler{s} }
 
 // Baseline returns the sampler of the run with the fresh repetitions of the baseline, whose cases
 // have the given indexes in the run.
-func (s *Deciding) Baseline(indexes []int) run.Sampler {
-	b := &baselineSampler{Deciding: s, indexes: indexes, own: map[int]int{}}
+func (s *Deciding) Baseline(indexes []int) *BaselineSampler {
+	b := &BaselineSampler{Deciding: s, indexes: indexes, own: map[int]int{}}
 	for own, i := range indexes {
 		b.own[i] = own
 	}
 	return b
 }
 
-type candidateSampler struct{ *Deciding }
+// CandidateSampler draws the repetitions of the run that decides.
+type CandidateSampler struct{ *Deciding }
 
 // Known does nothing: the draws follow from the results.
-func (s candidateSampler) Known(int, int) {}
+func (s *CandidateSampler) Known(int, int) {}
 
-func (s candidateSampler) Next() (index int, ok bool) {
+func (s *CandidateSampler) Next() (index int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running && len(s.wanted) > 0 {
@@ -125,7 +125,7 @@ func (s candidateSampler) Next() (index int, ok bool) {
 	return i, true
 }
 
-func (s candidateSampler) Reveal(index, repetition int, o plumb.Outcome) {
+func (s *CandidateSampler) Reveal(index, repetition int, o plumb.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cases[index].cand[repetition] = o
@@ -133,7 +133,7 @@ func (s candidateSampler) Reveal(index, repetition int, o plumb.Outcome) {
 	s.notify()
 }
 
-func (s candidateSampler) Wait() <-chan struct{} {
+func (s *CandidateSampler) Wait() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.running = true
@@ -143,7 +143,7 @@ func (s candidateSampler) Wait() <-chan struct{} {
 	return s.changed
 }
 
-func (s candidateSampler) Decision(ended bool) *plumb.Decision {
+func (s *CandidateSampler) Decision(ended bool) *plumb.Decision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.decision(ended)
@@ -165,16 +165,16 @@ func (s *Deciding) Ended() bool {
 	return true
 }
 
-// baselineSampler is the sampler of the fresh repetitions of the baseline. Its indexes are those of
+// BaselineSampler is the sampler of the fresh repetitions of the baseline. Its indexes are those of
 // its own run.
-type baselineSampler struct {
+type BaselineSampler struct {
 	*Deciding
 	indexes []int       // of the cases in the run that decides
 	own     map[int]int // the reverse
 	known   []int       // cases whose repetitions are in the log
 }
 
-func (s *baselineSampler) Known(index, repetitions int) {
+func (s *BaselineSampler) Known(index, repetitions int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for range repetitions {
@@ -184,7 +184,7 @@ func (s *baselineSampler) Known(index, repetitions int) {
 	s.missing += repetitions
 }
 
-func (s *baselineSampler) Next() (index int, ok bool) {
+func (s *BaselineSampler) Next() (index int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -199,7 +199,7 @@ func (s *baselineSampler) Next() (index int, ok bool) {
 	return index, true
 }
 
-func (s *baselineSampler) Reveal(index, repetition int, o plumb.Outcome) {
+func (s *BaselineSampler) Reveal(index, repetition int, o plumb.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := s.indexes[index]
@@ -213,14 +213,14 @@ func (s *baselineSampler) Reveal(index, repetition int, o plumb.Outcome) {
 	s.notify()
 }
 
-func (s *baselineSampler) Wait() <-chan struct{} {
+func (s *BaselineSampler) Wait() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.changed
 }
 
 // Decision says how the run is read: its repetitions follow from another run.
-func (s *baselineSampler) Decision(bool) *plumb.Decision {
+func (s *BaselineSampler) Decision(bool) *plumb.Decision {
 	return &plumb.Decision{Against: s.q.Against, Alpha: s.q.Alpha, Evidence: []plumb.EvidenceFor{}}
 }
 
