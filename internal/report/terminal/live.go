@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/plumb-eval/plumb/internal/report"
@@ -26,7 +25,7 @@ const (
 // which is redrawn in place. The cursor stays visible, so that the shell has it even after kill -9.
 func (r *Reporter) paintLive(every time.Duration) {
 	if f, ok := r.screen.Out.(*os.File); ok {
-		lipgloss.EnableLegacyWindowsANSI(f)
+		enableSequences(f)
 	}
 	drawn := 0 // rows of the view above the cursor
 	last := ""

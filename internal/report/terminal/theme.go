@@ -1,10 +1,8 @@
 package terminal
 
 import (
-	"image/color"
 	"strings"
 
-	"charm.land/lipgloss/v2"
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/plumb-eval/plumb/internal/report"
@@ -27,23 +25,20 @@ func newTheme(color, unicode bool) theme {
 	return theme{color: color, gutter: "|", dash: "-", dot: " | ", ellipsis: "...", times: "x", full: "#", empty: "."}
 }
 
-func (t theme) style(s string, style lipgloss.Style) string {
+// style gives a text the attribute of a terminal with the given code.
+func (t theme) style(s, code string) string {
 	if !t.color || s == "" {
 		return s
 	}
-	return style.Render(s)
+	return "\x1b[" + code + "m" + s + ansi.ResetStyle
 }
 
-func (t theme) paint(s string, c color.Color) string {
-	return t.style(s, lipgloss.NewStyle().Foreground(c))
-}
-
-func (t theme) red(s string) string    { return t.paint(s, lipgloss.Red) }
-func (t theme) green(s string) string  { return t.paint(s, lipgloss.Green) }
-func (t theme) yellow(s string) string { return t.paint(s, lipgloss.Yellow) }
-func (t theme) cyan(s string) string   { return t.paint(s, lipgloss.Cyan) }
-func (t theme) bold(s string) string   { return t.style(s, lipgloss.NewStyle().Bold(true)) }
-func (t theme) dim(s string) string    { return t.style(s, lipgloss.NewStyle().Faint(true)) }
+func (t theme) red(s string) string    { return t.style(s, "31") }
+func (t theme) green(s string) string  { return t.style(s, "32") }
+func (t theme) yellow(s string) string { return t.style(s, "33") }
+func (t theme) cyan(s string) string   { return t.style(s, "36") }
+func (t theme) bold(s string) string   { return t.style(s, "1") }
+func (t theme) dim(s string) string    { return t.style(s, "2") }
 
 // label renders the name of a line of facts.
 func (t theme) label(s string) string { return t.dim(text.Pad(s, 10)) }
