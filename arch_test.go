@@ -6,6 +6,7 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -87,6 +88,49 @@ func room(dir string) (house string, order int) {
 	return dir, 0
 }
 
+// TestGround: what a server stands on starts no program, and knows no agent, runner or engine.
+func TestGround(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", append([]string{
+		"list", "-deps", "-f", "{{.ImportPath}} {{join .Imports \" \"}}",
+	}, ground()...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	imports := map[string][]string{}
+	for line := range strings.Lines(string(out)) {
+		words := strings.Fields(line)
+		imports[words[0]] = words[1:]
+	}
+	above := regexp.MustCompile("^(os/exec|" + module + "/internal/(agent|runner|run|script)(/.*)?)$")
+	seen := map[string]bool{}
+	var walk func(chain []string)
+	walk = func(chain []string) {
+		last := chain[len(chain)-1]
+		if above.MatchString(last) {
+			t.Errorf("the ground reaches %s: %s", last, strings.Join(chain, " -> "))
+			return
+		}
+		for _, next := range imports[last] {
+			if !seen[next] {
+				seen[next] = true
+				walk(append(slices.Clip(chain), next))
+			}
+		}
+	}
+	for _, root := range ground() {
+		walk([]string{module + strings.TrimPrefix(root, ".")})
+	}
+}
+
+// ground lists the packages on which a server stands.
+func ground() []string {
+	return []string{
+		"./check", "./internal/analyze", "./internal/compare", "./internal/drift", "./internal/judging", "./internal/report",
+		"./internal/report/ci", "./internal/report/html", "./internal/report/terminal", "./internal/runlog", "./internal/setting",
+		"./internal/text",
+	}
+}
+
 // homes lists the packages that may import a third-party module or a package of the standard
 // library; "DIR/..." means the packages in DIR. Test files may import anything.
 var homes = map[string][]string{
@@ -100,7 +144,7 @@ var homes = map[string][]string{
 	"github.com/pelletier/go-toml":           {"internal/suite"},
 	"github.com/joho/godotenv":               {"internal/config"},
 	"github.com/santhosh-tekuri/jsonschema":  {"check"},
-	"charm.land":                             {"internal/report/terminal"},
+	"charm.land":                             {},
 	"github.com/charmbracelet":               {"internal/report/terminal", "internal/text"},
 	"gonum.org/v1/gonum":                     {"internal/analyze"},
 	"github.com/gofrs/flock":                 {"internal/doc", "internal/runlog"},
