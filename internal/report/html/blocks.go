@@ -1,12 +1,10 @@
 package html
 
 import (
-	"bufio"
 	"bytes"
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
@@ -14,7 +12,7 @@ import (
 
 // blockWriter writes compressed blocks until the page is full.
 type blockWriter struct {
-	w      *bufio.Writer
+	put    func(n int, block []byte) error
 	n      int
 	left   int
 	raw    bytes.Buffer
@@ -48,8 +46,7 @@ func (b *blockWriter) add(text []byte) (int, error) {
 		return -1, nil
 	}
 	b.left -= size
-	_, err := fmt.Fprintf(b.w, "<script type=\"text/plain\" id=\"b%d\">%s</script>\n", b.n,
-		base64.StdEncoding.EncodeToString(b.zip.Bytes()))
+	err := b.put(b.n, b.zip.Bytes())
 	b.n++
 	return b.n - 1, err
 }

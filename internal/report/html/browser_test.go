@@ -36,6 +36,7 @@ type browser struct {
 
 	mu      sync.Mutex
 	page    string // the address without its hash
+	blocks  string // the address of the directory of its blocks, or ""
 	trouble []string
 }
 
@@ -88,7 +89,8 @@ func (b *browser) listen(ev any) {
 	case *pagelog.EventEntryAdded:
 		add("%s %s: %s", ev.Entry.Source, ev.Entry.Level, ev.Entry.Text)
 	case *network.EventRequestWillBeSent:
-		if at, _, _ := strings.Cut(ev.Request.URL, "#"); at != b.page {
+		at, _, _ := strings.Cut(ev.Request.URL, "#")
+		if at != b.page && (b.blocks == "" || !strings.HasPrefix(at, b.blocks+"/")) {
 			add("request for %s", ev.Request.URL)
 		}
 	}
@@ -140,15 +142,21 @@ func (b *browser) wait(expression string) {
 	}
 }
 
-// open loads a page at one of its views, and returns when that is to be seen.
+// open loads the page in a file at one of its views, and returns when that is to be seen.
 func (b *browser) open(file, view string) {
 	b.t.Helper()
+	b.visit((&url.URL{Scheme: "file", Path: filepath.ToSlash(file)}).String(), "", view)
+}
+
+// visit loads the page at an address, which may load blocks from a directory.
+func (b *browser) visit(address, blocks, view string) {
+	b.t.Helper()
 	b.mu.Lock()
-	b.page = (&url.URL{Scheme: "file", Path: filepath.ToSlash(file)}).String()
+	b.page, b.blocks = address, blocks
 	b.mu.Unlock()
 	// A page that is there already would not be loaded for another hash.
 	b.do("leave", chromedp.Navigate("about:blank"))
-	b.do("open "+file, chromedp.Navigate(b.page+"#"+view))
+	b.do("open "+address, chromedp.Navigate(b.page+"#"+view))
 	b.sees(view)
 }
 

@@ -1,31 +1,37 @@
 package html
 
 import (
+	"cmp"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/plumb-eval/plumb/internal/compare"
-	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
-// WriteComparison writes one self-contained page: the conclusion, the metrics and the gates in
-// plain HTML, and a table of all pairs, with the sessions of both sides, that the script of the page
-// shows. It is the page of a run with other first parts.
-func WriteComparison(out io.Writer, dir string, src *report.Source, c *report.Compared) error {
-	if dir == "" {
-		return comparisonPage(out, src, c)
-	}
-	name := filepath.Join(dir, "comparison.html")
-	err := doc.Write(name, func(f *doc.File) error { return comparisonPage(f, src, c) })
-	if err == nil {
-		_, err = fmt.Fprintf(out, "\nHTML report: %s\n\n", text.OneLine(name))
-	}
-	return err
+// ReportComparison writes the page of a comparison to comparison.html in dir, and prints its path to
+// out; or the page to out if dir is "".
+func ReportComparison(out io.Writer, dir string, src *report.Source, c *report.Compared) error {
+	path, err := toFile(out, dir, "comparison.html", func(w io.Writer) error {
+		return WriteComparison(w, Frame{}, src, c)
+	})
+	return cmp.Or(err, printPath(out, path))
+}
+
+// WriteComparison writes the page of a comparison in a frame: the conclusion, the metrics and the
+// gates in plain HTML, and a table of all pairs, with the sessions of both sides, that the script of
+// the page shows. It is the page of a run with other first parts.
+func WriteComparison(out io.Writer, f Frame, src *report.Source, c *report.Compared) error {
+	front, rows := comparisonFrontOf(c.Comparison), pairsOf(c)
+	front.Pairs = text.Plural(len(rows), "pair") // each runner has its own
+	return f.write(out, src.Redact, "comparison.html", front, func(b *blockWriter) (any, error) {
+		index := &comparisonIndex{Pairs: rows}
+		index.RunID, index.List = text.OneLine(c.Comparison.Candidate.ID), []executionEntry{}
+		return index, b.pairs(index, src, c)
+	})
 }
 
 // comparisonFront is what the page shows before any script runs.
@@ -167,17 +173,6 @@ type pair struct {
 // executionKey names an execution of a run. A side of a comparison can hold a part of a run, so the
 // index of a case in the side is not its index in the run.
 type executionKey struct{ caseID, runner string }
-
-// comparisonPage writes the page.
-func comparisonPage(out io.Writer, src *report.Source, c *report.Compared) error {
-	front, rows := comparisonFrontOf(c.Comparison), pairsOf(c)
-	front.Pairs = text.Plural(len(rows), "pair") // each runner has its own
-	return writePage(out, src.Redact, "comparison.html", front, pageSize, func(b *blockWriter) (any, error) {
-		index := &comparisonIndex{Pairs: rows}
-		index.RunID, index.List = text.OneLine(c.Comparison.Candidate.ID), []executionEntry{}
-		return index, b.pairs(index, src, c)
-	})
-}
 
 // pairsOf returns the rows of the table, those that need attention first.
 func pairsOf(c *report.Compared) []pair {

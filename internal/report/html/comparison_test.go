@@ -16,7 +16,7 @@ import (
 func comparisonFile(t *testing.T, c *report.Compared) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := WriteComparison(io.Discard, dir, &report.Source{}, c); err != nil {
+	if err := ReportComparison(io.Discard, dir, &report.Source{}, c); err != nil {
 		t.Fatal(err)
 	}
 	return filepath.Join(dir, "comparison.html")

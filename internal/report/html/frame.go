@@ -2,6 +2,7 @@ package html
 
 import (
 	"bufio"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"embed"
@@ -29,61 +30,53 @@ func pageFile(name string) string {
 	return string(b)
 }
 
-// pageScript returns the script of the page: its parts in one scope.
-func pageScript() string {
-	var b strings.Builder
-	b.WriteString("(function(){\n\"use strict\";\n")
-	for _, name := range []string{
-		"dom.js", "blocks.js", "matrix.js", "cells.js", "overview.js", "pairs.js", "steps.js", "session.js",
-		"compare.js", "main.js",
-	} {
-		b.WriteString(pageFile(name))
-	}
-	b.WriteString("})();\n")
-	return b.String()
+// Frame is what surrounds a page, and where the blocks of the page are. The zero value makes one file
+// that needs nothing else.
+type Frame struct {
+	// Template is the source of an html/template around the page; "" is that of a file, frame.html,
+	// which says what a page needs. The page's script follows it. Data is {{.Data}} in it.
+	Template string
+	Data     any
+	// Keep keeps block n of the page, JSON in gzip, and returns the address from which the page's
+	// script loads it: on the host of the page, with Content-Encoding: gzip. Without Keep, the page
+	// has its blocks in it.
+	Keep func(n int, block []byte) (address string, err error)
+	// Limit is the number of bytes that all blocks of a page may have in base64; 0 means 50 MB.
+	Limit int
 }
 
-// contentPolicy allows the page only its own script and style. The page cannot load, send or open
-// anything, and the browser does not parse text as markup.
-func contentPolicy(script, style string) string {
-	hash := func(s string) string {
-		sum := sha256.Sum256([]byte(s))
-		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
-	}
-	return "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(style) +
-		"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
-}
-
-// framed is the part of a page that all pages share.
+// framed is what a frame shows of each page.
 type framed struct {
 	Policy string `redact:"-"`
 	Style  template.CSS
 	Title  string
 	// About is the line at the top that says what the page is about.
 	About string
+	Data  any `redact:"-"`
 }
 
 // front is what a page shows before any script runs.
-type front interface{ frameOf() *framed }
+type front interface{ inFrame() *framed }
 
-func (f *framed) frameOf() *framed { return f }
+func (f *framed) inFrame() *framed { return f }
 
-// writePage writes one self-contained page: front, rendered with the named template inside of the
-// frame; the compressed blocks that fill writes, at most size bytes; and the index of the blocks
-// that fill returns, with the script that shows them.
-func writePage(
-	out io.Writer, r *redact.Redactor, name string, front front, size int, fill func(*blockWriter) (index any, err error),
+// write writes one page: front, rendered with the named template inside of the frame; the compressed
+// blocks that fill writes, unless they are kept elsewhere; and the index of the blocks that fill
+// returns, with the script that shows them.
+func (f *Frame) write(
+	out io.Writer, r *redact.Redactor, name string, front front, fill func(*blockWriter) (index any, err error),
 ) error {
 	w := bufio.NewWriterSize(out, 256<<10)
 	page := template.New("frame").Funcs(template.FuncMap{"diffKind": diffKind, "shown": report.Shown})
-	for _, file := range []string{"frame.html", name} {
-		if _, err := page.Parse(pageFile(file)); err != nil {
+	for _, source := range []string{cmp.Or(f.Template, pageFile("frame.html")), pageFile(name)} {
+		if _, err := page.Parse(source); err != nil {
 			return err
 		}
 	}
-	style, script := pageFile("page.css"), pageScript()
-	f := front.frameOf()
-	f.Policy, f.Style = contentPolicy(script, style), template.CSS(style) //nolint:gosec // an embedded file
+	style, script := pageFile("page.css"), f.script()
+	about := front.inFrame()
+	about.Policy, about.Style = f.policy(script, style), template.CSS(style) //nolint:gosec // an embedded file
+	about.Data = f.Data
 	if err := page.Execute(w, report.Without(r, front)); err != nil {
 		return err
 	}
@@ -91,17 +84,67 @@ func writePage(
 	if err != nil {
 		return err
 	}
-	index, err := fill(&blockWriter{w: w, left: size, redact: r, gz: gz})
+	var addresses []string
+	put := func(n int, block []byte) error {
+		_, err := fmt.Fprintf(w, "<script type=\"text/plain\" id=\"b%d\">%s</script>\n", n,
+			base64.StdEncoding.EncodeToString(block))
+		return err
+	}
+	if f.Keep != nil {
+		put = func(n int, block []byte) error {
+			address, err := f.Keep(n, block)
+			addresses = append(addresses, address)
+			return err
+		}
+	}
+	index, err := fill(&blockWriter{put: put, left: cmp.Or(f.Limit, pageSize), redact: r, gz: gz})
 	if err != nil {
 		return err
 	}
-	data, err := json.Marshal(report.Without(r, index)) // escapes what could end a script element
-	if err != nil {
-		return err
+	data := func(id string, v any) {
+		b, jsonErr := json.Marshal(v) // escapes what could end a script element
+		err = cmp.Or(err, jsonErr)
+		fmt.Fprintf(w, "<script type=\"application/json\" id=\"%s\">%s</script>\n", id, text.EscapeJSON(b))
 	}
-	fmt.Fprintf(w, "<script type=\"application/json\" id=\"index\">%s</script>\n", text.EscapeJSON(data))
+	if f.Keep != nil {
+		data("addresses", addresses)
+	}
+	data("index", report.Without(r, index))
 	fmt.Fprintf(w, "<script>%s</script>\n</body>\n</html>\n", script)
-	return w.Flush()
+	return cmp.Or(err, w.Flush())
+}
+
+// script returns the script of a page: its parts in one scope.
+func (f *Frame) script() string {
+	blocks := "inpage.js"
+	if f.Keep != nil {
+		blocks = "fetched.js"
+	}
+	var b strings.Builder
+	b.WriteString("(function(){\n\"use strict\";\n")
+	for _, name := range []string{
+		"dom.js", "blocks.js", blocks, "windowed.js", "matrix.js", "cells.js", "overview.js", "pairs.js", "steps.js",
+		"session.js", "compare.js", "main.js",
+	} {
+		b.WriteString(pageFile(name))
+	}
+	b.WriteString("})();\n")
+	return b.String()
+}
+
+// policy allows a page only its own script and style, and to load its blocks if they are not in it.
+// The page cannot load, send or open anything else, and the browser does not parse text as markup.
+func (f *Frame) policy(script, style string) string {
+	hash := func(s string) string {
+		sum := sha256.Sum256([]byte(s))
+		return "'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
+	policy := "default-src 'none'; script-src " + hash(script) + "; style-src " + hash(style) +
+		"; base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+	if f.Keep != nil {
+		policy += "; connect-src 'self'"
+	}
+	return policy
 }
 
 // diffKind returns the kind of a line of a diff: "at", "add", "del" or "".

@@ -353,7 +353,7 @@ func TestU1AnyComparison(t *testing.T) {
 			Baseline: runs[of[0]].Indexed(), Candidate: runs[of[1]].Indexed(),
 		}
 		var page bytes.Buffer
-		if err := WriteComparison(&page, "", &report.Source{}, c); err != nil {
+		if err := WriteComparison(&page, Frame{}, &report.Source{}, c); err != nil {
 			t.Fatal(err)
 		}
 		checkPairs(t, page.String(), c, [2]string{string(rune('A' + of[0])), string(rune('A' + of[1]))})

@@ -409,7 +409,7 @@ func TestHTMLAnswersLimit(t *testing.T) {
 	l.End("", 0)
 	var out bytes.Buffer
 	r := New(&out, "", &report.Source{Sessions: l.Indexed()})
-	r.size = 300 << 10
+	r.page.Limit = 300 << 10
 	if _, err := report.Replay(r, l.All()); err != nil {
 		t.Fatal(err)
 	}

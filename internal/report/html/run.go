@@ -34,21 +34,24 @@ type Reporter struct {
 	src  *report.Source
 	out  io.Writer
 	dir  string // the run directory, or ""; see New
-	size int    // pageSize, except in tests
+	page Frame
 	path string // the page that was written
 }
 
 // New returns a reporter that writes the page of a run to report.html in dir, and prints its path
 // to out; or the page to out if dir is "".
 func New(out io.Writer, dir string, src *report.Source) *Reporter {
-	return &Reporter{src: src, out: out, dir: dir, size: pageSize}
+	return &Reporter{src: src, out: out, dir: dir}
 }
 
-func (r *Reporter) Report(ev plumb.Event, run *plumb.Run) error {
+// Report writes the page when the run has ended.
+func (r *Reporter) Report(ev plumb.Event, run *plumb.Run) (err error) {
 	if ev.Type != plumb.EventRunFinished {
 		return nil
 	}
-	err := r.write(run)
+	r.path, err = toFile(r.out, r.dir, "report.html", func(w io.Writer) error {
+		return WriteRun(w, r.page, r.src, run)
+	})
 	if err != nil {
 		return fmt.Errorf("write html report: %w", err)
 	}
@@ -57,33 +60,40 @@ func (r *Reporter) Report(ev plumb.Event, run *plumb.Run) error {
 
 // Close prints the path of the page. Until then another reporter may still draw on the terminal.
 func (r *Reporter) Close() error {
-	if r.path == "" {
+	path := r.path
+	r.path = ""
+	return printPath(r.out, path)
+}
+
+// toFile writes a page to the named file in dir and returns its path, or to out if dir is "".
+func toFile(out io.Writer, dir, name string, write func(io.Writer) error) (path string, err error) {
+	if dir == "" {
+		return "", write(out)
+	}
+	path = filepath.Join(dir, name)
+	if err := doc.Write(path, func(f *doc.File) error { return write(f) }); err != nil {
+		return "", err
+	}
+	return path, nil
+}
+
+// printPath tells the user where a page is, if it has a file.
+func printPath(out io.Writer, path string) error {
+	if path == "" {
 		return nil
 	}
-	_, err := fmt.Fprintf(r.out, "\nHTML report: %s\n\n", text.OneLine(r.path))
-	r.path = ""
+	_, err := fmt.Fprintf(out, "\nHTML report: %s\n\n", text.OneLine(path))
 	return err
 }
 
-func (r *Reporter) write(run *plumb.Run) error {
-	if r.dir == "" {
-		return r.page(r.out, run)
-	}
-	name := filepath.Join(r.dir, "report.html")
-	if err := doc.Write(name, func(f *doc.File) error { return r.page(f, run) }); err != nil {
-		return err
-	}
-	r.path = name
-	return nil
-}
-
-func (r *Reporter) page(out io.Writer, run *plumb.Run) error {
-	front, err := frontOf(r.src, run)
+// WriteRun writes the page of a run in a frame.
+func WriteRun(out io.Writer, f Frame, src *report.Source, run *plumb.Run) error {
+	front, err := frontOf(src, run)
 	if err != nil {
 		return err
 	}
-	return writePage(out, r.src.Redact, "page.html", front, r.size, func(b *blockWriter) (any, error) {
-		return b.executions(r.src, run)
+	return f.write(out, src.Redact, "page.html", front, func(b *blockWriter) (any, error) {
+		return b.executions(src, run)
 	})
 }
 

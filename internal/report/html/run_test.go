@@ -134,7 +134,7 @@ func TestHTMLSize(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		r := New(&out, "", &report.Source{Sessions: l.Direct})
-		r.size = size
+		r.page.Limit = size
 		if _, err := report.Replay(r, l.All()); err != nil {
 			t.Fatal(err)
 		}

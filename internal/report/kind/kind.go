@@ -90,7 +90,7 @@ func kinds() []kind {
 			name: HTML, mixes: true, form: `(?s)^<!doctype html>.*Content-Security-Policy.*[Pp]lumb`,
 			run: func(s *Setup) plumb.Reporter { return html.New(s.Out, s.RunDir, &s.Source) },
 			comparison: func(s *Setup, c *report.Compared) error {
-				return html.WriteComparison(s.Out, s.RunDir, &s.Source, c)
+				return html.ReportComparison(s.Out, s.RunDir, &s.Source, c)
 			},
 		},
 	}
