@@ -13,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/files"
+	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -23,20 +24,19 @@ const annotations = 10
 // WriteActions writes annotations for the log of a GitHub workflow and appends the Markdown report
 // to the step summary.
 func WriteActions(out io.Writer, getenv func(string) string, src *report.Source, run *plumb.Run) error {
-	w := bufio.NewWriter(out)
+	w := &actionsWriter{bufio.NewWriter(out), src.Redact}
 	if lines := report.DecisionLines(src, run); len(lines) > 0 {
 		level := "notice"
 		if c := run.Decision.Conclusion; c == string(compare.Worse) || c == string(compare.Violated) {
 			level = "error"
 		}
-		fmt.Fprintf(w, "::%s title=%s::%s\n", level, escapeProperty(src.Redact.String(report.SuiteTitle(&run.Info, " "))),
-			escapeData(src.Redact.String(strings.Join(lines, "\n"))))
+		w.annotate(level, report.SuiteTitle(&run.Info, " "), "", strings.Join(lines, "\n"))
 	}
 	for _, l := range report.GateLines(run, " · ", "–") {
 		level := map[analyze.GateResult]string{
 			analyze.Holds: "notice", analyze.Violated: "error", analyze.Unproven: "warning",
 		}[l.Result]
-		fmt.Fprintf(w, "::%s title=gate::%s\n", level, escapeData(src.Redact.String(l.Words)))
+		w.annotate(level, "gate", "", l.Words)
 	}
 	f := analyze.Find(run, annotations)
 	left := map[string]int{"error": annotations, "warning": annotations}
@@ -51,28 +51,61 @@ func WriteActions(out io.Writer, getenv func(string) string, src *report.Source,
 				c := report.CellAt(run, x)
 				rec, decided, err := c.Decided(src.Sessions)
 				if err != nil {
-					return fmt.Errorf("write github-actions report: %w", err)
+					return err
 				}
-				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level,
-					escapeProperty(src.Redact.String(text.OneLine(c.Info.ID)+" > "+text.OneLine(c.Runner.ID))),
+				w.annotate(level, text.OneLine(c.Info.ID)+" > "+text.OneLine(c.Runner.ID),
 					annotationPlace(getenv("GITHUB_WORKSPACE"), src.Project, &c, decided),
-					escapeData(src.Redact.String(annotation(&c, section.Title, rec, decided))))
+					annotation(&c, section.Title, rec, decided))
 			}
 		}
 	}
 	for _, c := range report.ConclusionsOf(src, run) {
 		if c.Warning {
-			fmt.Fprintf(w, "::warning title=%s::%s\n", escapeProperty(c.Label), escapeData(src.Redact.String(c.Text)))
+			w.annotate("warning", c.Label, "", c.Text)
 		}
 	}
-	err := w.Flush()
-	if err == nil {
-		err = appendSummary(getenv, func() (string, error) { return markdown(src, run) })
+	return w.end(getenv, func() (string, error) { return markdown(src, run) })
+}
+
+// WriteActionsComparison writes an annotation for each gate, or without gates for each conclusion,
+// and appends the Markdown report to the summary of the step.
+func WriteActionsComparison(out io.Writer, getenv func(string) string, c *compare.Comparison) error {
+	w := &actionsWriter{bufio.NewWriter(out), nil}
+	for _, l := range checkedLines(c) {
+		level := map[int]string{0: "notice", 1: "error", 3: "warning"}[l.code]
+		w.annotate(level, text.OneLine(l.name+" > "+l.runner), "", text.OneLine(l.text))
 	}
+	return w.end(getenv, func() (string, error) { return MarkdownComparison(c), nil })
+}
+
+// actionsWriter writes commands of a GitHub workflow.
+type actionsWriter struct {
+	*bufio.Writer
+	redact *redact.Redactor
+}
+
+// annotate writes an annotation. place has the properties after the title, with a comma before each.
+func (w *actionsWriter) annotate(level, title, place, message string) {
+	fmt.Fprintf(w, "::%s title=%s%s::%s\n", level, escapeProperty(w.redact.String(title)), place,
+		escapeData(w.redact.String(message)))
+}
+
+// end appends what markdown returns to the summary of the workflow step, if there is one.
+func (w *actionsWriter) end(getenv func(string) string, markdown func() (string, error)) error {
+	name := getenv("GITHUB_STEP_SUMMARY")
+	if err := w.Flush(); err != nil || name == "" {
+		return err
+	}
+	text, err := markdown()
 	if err != nil {
-		return fmt.Errorf("write github-actions report: %w", err)
+		return err
 	}
-	return nil
+	f, err := files.OpenOutput(name, os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return fmt.Errorf("open step summary: %w", err)
+	}
+	_, err = io.WriteString(f, text+"\n")
+	return errors.Join(err, f.Close())
 }
 
 // sourceOf returns the source position of the check that failed, or nil.
@@ -158,36 +191,4 @@ func escapeData(s string) string {
 
 func escapeProperty(s string) string {
 	return strings.NewReplacer("%", "%25", "\r", "%0D", "\n", "%0A", ":", "%3A", ",", "%2C").Replace(s)
-}
-
-// appendSummary appends what markdown returns to the summary of the workflow step, if there is one.
-func appendSummary(getenv func(string) string, markdown func() (string, error)) error {
-	name := getenv("GITHUB_STEP_SUMMARY")
-	if name == "" {
-		return nil
-	}
-	text, err := markdown()
-	if err != nil {
-		return err
-	}
-	f, err := files.OpenOutput(name, os.O_APPEND|os.O_CREATE, 0o600)
-	if err != nil {
-		return fmt.Errorf("open step summary: %w", err)
-	}
-	_, err = io.WriteString(f, text+"\n")
-	return errors.Join(err, f.Close())
-}
-
-// WriteActionsComparison writes an annotation for each gate that does not hold, or without gates for
-// each conclusion that is worse or not decisive, and appends the Markdown report to the summary of
-// the step.
-func WriteActionsComparison(out io.Writer, getenv func(string) string, c *compare.Comparison) error {
-	for _, l := range checkedLines(c) {
-		level := map[int]string{0: "notice", 1: "error", 3: "warning"}[l.code]
-		if _, err := fmt.Fprintf(out, "::%s title=%s::%s\n", level,
-			escapeProperty(text.OneLine(l.name+" > "+l.runner)), escapeData(text.OneLine(l.text))); err != nil {
-			return err
-		}
-	}
-	return appendSummary(getenv, func() (string, error) { return MarkdownComparison(c), nil })
 }

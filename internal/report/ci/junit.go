@@ -2,6 +2,7 @@ package ci
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
@@ -59,36 +60,67 @@ type junitCase struct {
 // be measured is an error, and one that did not run is skipped. An expected failure is skipped too,
 // with a message: it did not pass and does not break the build, and JUnit has no better word. An
 // unexpected pass is a failure.
-func WriteJUnit(to io.Writer, src *report.Source, run *plumb.Run) error {
-	out := bufio.NewWriterSize(to, 64<<10)
-	w := &junitWriter{Encoder: xml.NewEncoder(out), src: src}
-	w.Indent("", "  ")
-	_, w.err = out.WriteString(xml.Header)
+func WriteJUnit(out io.Writer, src *report.Source, run *plumb.Run) error {
 	root := start("testsuites", "name", report.SuiteTitle(&run.Info, " "))
 	root.Attr = append(root.Attr, junitCounts(analyze.Rates(run).Overall)...)
 	root.Attr = append(root.Attr, attr("time", seconds(report.DurationMs(run))))
-	w.token(root)
-	for r := range run.Info.Runners {
-		w.suite(run, r)
+	return writeSuites(out, root, func(w *junitWriter) {
+		for r := range run.Info.Runners {
+			w.suite(src, run, r)
+		}
+	})
+}
+
+// WriteJUnitComparison writes one test case for each gate, or without gates for each runner. What
+// fails is a failure, and what is not proven or not decisive is an error: it could not be measured.
+func WriteJUnitComparison(out io.Writer, c *compare.Comparison) error {
+	var cases []junitCase
+	failures, errs := 0, 0
+	for _, l := range checkedLines(c) {
+		x := junitCase{Name: xmlText(text.OneLine(l.name)), ClassName: xmlText(text.OneLine(l.runner)), Time: seconds(0)}
+		message := &junitMessage{Message: xmlText(text.OneLine(l.text)), Type: "comparison", Text: xmlText(l.text)}
+		switch l.code {
+		case 1:
+			x.Failure = message
+			failures++
+		case 3:
+			x.Error = message
+			errs++
+		default:
+			x.SystemOut = &junitText{xmlText(l.text)}
+		}
+		cases = append(cases, x)
 	}
+	suite := start("testsuite", "name", text.OneLine(c.Baseline.Name+" and "+c.Candidate.Name),
+		"tests", strconv.Itoa(len(cases)), "failures", strconv.Itoa(failures), "errors", strconv.Itoa(errs))
+	return writeSuites(out, start("testsuites"), func(w *junitWriter) {
+		w.token(suite)
+		for _, x := range cases {
+			w.element(x)
+		}
+		w.token(suite.End())
+	})
+}
+
+// writeSuites writes a document whose test suites write writes.
+func writeSuites(to io.Writer, root xml.StartElement, write func(*junitWriter)) error {
+	out := bufio.NewWriterSize(to, 64<<10)
+	w := &junitWriter{Encoder: xml.NewEncoder(out)}
+	w.Indent("", "  ")
+	_, w.err = out.WriteString(xml.Header)
+	w.token(root)
+	write(w)
 	w.token(root.End())
 	if w.err == nil {
 		w.err = w.Close()
 	}
 	_, _ = out.WriteString("\n") // Flush returns the error
-	if w.err == nil {
-		w.err = out.Flush()
-	}
-	if w.err != nil {
-		return fmt.Errorf("write junit report: %w", w.err)
-	}
-	return nil
+	return cmp.Or(w.err, out.Flush())
 }
 
 // junitWriter writes XML and keeps the first error.
 type junitWriter struct {
 	*xml.Encoder
-	src *report.Source
 	err error
 }
 
@@ -98,8 +130,14 @@ func (w *junitWriter) token(t xml.Token) {
 	}
 }
 
+func (w *junitWriter) element(v any) {
+	if w.err == nil {
+		w.err = w.Encode(v)
+	}
+}
+
 // suite writes the executions of the runner at index r.
-func (w *junitWriter) suite(run *plumb.Run, r int) {
+func (w *junitWriter) suite(src *report.Source, run *plumb.Run, r int) {
 	runner := &run.Info.Runners[r]
 	n := len(run.Info.Runners)
 	rate := analyze.RunnerRates(run, r).Overall
@@ -121,7 +159,7 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 	}
 	properties := start("properties")
 	w.token(properties)
-	for _, c := range report.ConclusionsOf(w.src, run) {
+	for _, c := range report.ConclusionsOf(src, run) {
 		more = append(more, c.Key, c.Text)
 	}
 	for _, p := range nonEmpty(append([]string{
@@ -129,20 +167,18 @@ func (w *junitWriter) suite(run *plumb.Run, r int) {
 		"suite.version", run.Info.SuiteVersion, "suite.tier", run.Info.Tier, "suite.hash", run.Info.SuiteHash,
 		"model", runner.Agent.Model, "provider", runner.Agent.Type, "runner.config", runner.Config,
 		"judge", report.JudgeTitle(&run.Info), "embedder", run.Info.Embedder,
-		"recorded", flag(w.src.IsRecording(run)), "stop", report.StopWords(run),
-		"decision", strings.Join(report.DecisionLines(w.src, run), "; "), "gates", gatesText(run),
+		"recorded", flag(src.IsRecording(run)), "stop", report.StopWords(run),
+		"decision", strings.Join(report.DecisionLines(src, run), "; "), "gates", gatesText(run),
 		"passed", cells[0], "passRate", cells[1], "interval95", cells[2], "coverage", cells[3],
 	}, more...)...) {
-		if w.err == nil {
-			w.err = w.Encode(report.Without(w.src.Redact, p))
-		}
+		w.element(report.Without(src.Redact, p))
 	}
 	w.token(properties.End())
 	for i := r; i < len(run.Executions) && w.err == nil; i += n {
 		c := report.CellAt(run, i)
 		var x junitCase
-		if x, w.err = junitCaseOf(w.src, &c); w.err == nil {
-			w.err = w.Encode(report.Without(w.src.Redact, x))
+		if x, w.err = junitCaseOf(src, &c); w.err == nil {
+			w.element(report.Without(src.Redact, x))
 		}
 	}
 	w.token(suite.End())
@@ -281,94 +317,4 @@ func xmlText(s string) string {
 		}
 		return -1
 	}, text.Clean(s))
-}
-
-// checked is one line of a report for machines: a gate, or without gates the conclusion for a
-// runner.
-type checked struct {
-	name, runner, text string
-	// code is the exit code that the line alone would give.
-	code int
-}
-
-// checkedLines returns the gates of a comparison, or without gates its conclusions.
-func checkedLines(c *compare.Comparison) []checked {
-	var lines []checked
-	for i := range c.Gates {
-		g := &c.Gates[i]
-		line := checked{name: g.Text, runner: g.Runner, text: string(g.Result) + ": " + report.GateWords(c, g)}
-		switch g.Result {
-		case compare.Violated:
-			line.code = 1
-		case compare.Unproven:
-			if !c.UnprovenPass {
-				line.code = 3
-			}
-		case compare.Holds:
-		}
-		lines = append(lines, line)
-	}
-	if len(c.Gates) > 0 {
-		return lines
-	}
-	for i := range c.Runners {
-		r := &c.Runners[i]
-		line := checked{name: "comparison", runner: r.Candidate}
-		line.text = string(r.Conclusion) + ": " + r.Reason + "; " + report.FigureWords(&r.Figure, r.Conclusion)
-		switch r.Conclusion {
-		case compare.Worse:
-			line.code = 1
-		case compare.NotDecisive:
-			line.code = 3
-		case compare.Better, compare.Equivalent:
-		}
-		lines = append(lines, line)
-	}
-	return lines
-}
-
-// WriteJUnitComparison writes one test case for each gate, or without gates for each runner. What
-// fails is a failure, and what is not proven or not decisive is an error: it could not be measured.
-func WriteJUnitComparison(out io.Writer, c *compare.Comparison) error {
-	lines := checkedLines(c)
-	suite := junitSuite{Name: xmlText(text.OneLine(c.Baseline.Name + " and " + c.Candidate.Name)), Tests: len(lines)}
-	for _, l := range lines {
-		x := junitCase{Name: xmlText(text.OneLine(l.name)), ClassName: xmlText(text.OneLine(l.runner)), Time: seconds(0)}
-		message := &junitMessage{Message: xmlText(text.OneLine(l.text)), Type: "comparison", Text: xmlText(l.text)}
-		switch l.code {
-		case 1:
-			x.Failure = message
-			suite.Failures++
-		case 3:
-			x.Error = message
-			suite.Errors++
-		default:
-			x.SystemOut = &junitText{xmlText(l.text)}
-		}
-		suite.Cases = append(suite.Cases, x)
-	}
-	if _, err := io.WriteString(out, xml.Header); err != nil {
-		return err
-	}
-	e := xml.NewEncoder(out)
-	e.Indent("", "  ")
-	root := struct {
-		XMLName xml.Name `xml:"testsuites"`
-		Suite   junitSuite
-	}{Suite: suite}
-	if err := e.Encode(root); err != nil {
-		return err
-	}
-	_, err := io.WriteString(out, "\n")
-	return err
-}
-
-// junitSuite is the test suite of a comparison.
-type junitSuite struct {
-	XMLName  xml.Name `xml:"testsuite"`
-	Name     string   `xml:"name,attr"`
-	Tests    int      `xml:"tests,attr"`
-	Failures int      `xml:"failures,attr"`
-	Errors   int      `xml:"errors,attr"`
-	Cases    []junitCase
 }

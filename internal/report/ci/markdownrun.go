@@ -17,10 +17,7 @@ func WriteMarkdown(out io.Writer, src *report.Source, run *plumb.Run) error {
 	if err == nil {
 		_, err = io.WriteString(out, text)
 	}
-	if err != nil {
-		return fmt.Errorf("write markdown report: %w", err)
-	}
-	return nil
+	return err
 }
 
 // markdown renders a run for pages that render Markdown as GitHub does.

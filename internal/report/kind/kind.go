@@ -47,8 +47,10 @@ type kind struct {
 	// form is a regular expression for the files of the report, and comparisonForm one for those of
 	// comparisons if they differ.
 	form, comparisonForm string
-	// run makes the reporter of a run.
-	run func(s *Setup) plumb.Reporter
+	// document writes the report of a run when the run has ended. Without it, reporter makes a reporter,
+	// which receives all events.
+	document func(s *Setup, run *plumb.Run) error
+	reporter func(s *Setup) plumb.Reporter
 	// comparison writes the report of a comparison without secrets. It is nil if there is none.
 	comparison func(s *Setup, c *report.Compared) error
 }
@@ -58,29 +60,29 @@ func kinds() []kind {
 	return []kind{
 		{
 			name: Terminal, form: `(?m)^(?:suite|run) {3,}\S`, comparisonForm: `(?m)^ +A  \S.*\n +B  \S`,
-			run:        func(s *Setup) plumb.Reporter { return terminal.New(s.Screen, &s.Source) },
+			reporter:   func(s *Setup) plumb.Reporter { return terminal.New(s.Screen, &s.Source) },
 			comparison: func(s *Setup, c *report.Compared) error { return terminal.WriteComparison(s.Screen, c.Comparison) },
 		},
 		{
-			name: JSON, form: resultsForm, comparisonForm: `(?s)^\{\s*"schema":.*"conclusion":`, run: results(report.Full),
+			name: JSON, form: resultsForm, comparisonForm: `(?s)^\{\s*"schema":.*"conclusion":`, reporter: results(report.Full),
 			comparison: func(s *Setup, c *report.Compared) error { return report.WriteComparisonJSON(s.Out, c.Comparison) },
 		},
-		{name: JSONSummary, form: resultsForm, run: results(report.Brief)},
+		{name: JSONSummary, form: resultsForm, reporter: results(report.Brief)},
 		{
 			name: JUnit, form: `^(?:<\?xml[^>]*>)?\s*<testsuites?[\s>]`,
-			run:        atEnd(func(s *Setup, run *plumb.Run) error { return ci.WriteJUnit(s.Out, &s.Source, run) }),
+			document:   func(s *Setup, run *plumb.Run) error { return ci.WriteJUnit(s.Out, &s.Source, run) },
 			comparison: func(s *Setup, c *report.Compared) error { return ci.WriteJUnitComparison(s.Out, c.Comparison) },
 		},
 		{
 			name: GitHubActions, mixes: true, form: `(?m)^::[a-z-]+`,
-			run: atEnd(func(s *Setup, run *plumb.Run) error { return ci.WriteActions(s.Out, s.Getenv, &s.Source, run) }),
+			document: func(s *Setup, run *plumb.Run) error { return ci.WriteActions(s.Out, s.Getenv, &s.Source, run) },
 			comparison: func(s *Setup, c *report.Compared) error {
 				return ci.WriteActionsComparison(s.Out, s.Getenv, c.Comparison)
 			},
 		},
 		{
 			name: Markdown, form: `^## \S+ Plumb: `,
-			run: atEnd(func(s *Setup, run *plumb.Run) error { return ci.WriteMarkdown(s.Out, &s.Source, run) }),
+			document: func(s *Setup, run *plumb.Run) error { return ci.WriteMarkdown(s.Out, &s.Source, run) },
 			comparison: func(s *Setup, c *report.Compared) error {
 				_, err := io.WriteString(s.Out, ci.MarkdownComparison(c.Comparison))
 				return err
@@ -88,7 +90,7 @@ func kinds() []kind {
 		},
 		{
 			name: HTML, mixes: true, form: `(?s)^<!doctype html>.*Content-Security-Policy.*[Pp]lumb`,
-			run: func(s *Setup) plumb.Reporter { return html.New(s.Out, s.RunDir, &s.Source) },
+			reporter: func(s *Setup) plumb.Reporter { return html.New(s.Out, s.RunDir, &s.Source) },
 			comparison: func(s *Setup, c *report.Compared) error {
 				return html.ReportComparison(s.Out, s.RunDir, &s.Source, c)
 			},
@@ -129,11 +131,14 @@ func Mixes(name string) bool {
 }
 
 // New returns the reporter with the given name. The run-finished event makes it write its report.
-// Use [Replay] to render a run from its log.
+// Use [report.Replay] to render a run from its log.
 func New(name string, s Setup) (plumb.Reporter, error) {
 	if k := find(name); k != nil {
 		s.Source, s.Screen = s.Clean(), s.Complete()
-		return s.Guard(k.run(&s)), nil
+		if k.document != nil {
+			return s.Guard(&ending{k, &s}), nil
+		}
+		return s.Guard(k.reporter(&s)), nil
 	}
 	err := fmt.Errorf("unknown reporter %q", name)
 	if near := plumb.Nearest(name, Names()); near != "" {
@@ -161,6 +166,7 @@ func results(d report.Detail) func(*Setup) plumb.Reporter {
 	return func(s *Setup) plumb.Reporter { return &resultsReport{report.NewResults(&s.Source, s.Temp, d), s.Out} }
 }
 
+// resultsReport writes a document of results to out.
 type resultsReport struct {
 	*report.Results
 	out io.Writer
@@ -173,21 +179,20 @@ func (r *resultsReport) Report(ev plumb.Event, run *plumb.Run) error {
 	return r.Results.Report(ev, run)
 }
 
-// atEnd makes reporters that write one document when the run has ended.
-func atEnd(write func(s *Setup, run *plumb.Run) error) func(*Setup) plumb.Reporter {
-	return func(s *Setup) plumb.Reporter { return &ending{s, write} }
-}
-
+// ending is the reporter of a document that is written when the run has ended.
 type ending struct {
-	s     *Setup
-	write func(s *Setup, run *plumb.Run) error
+	*kind
+	setup *Setup
 }
 
 func (e *ending) Report(ev plumb.Event, run *plumb.Run) error {
 	if ev.Type != plumb.EventRunFinished {
 		return nil
 	}
-	return e.write(e.s, run)
+	if err := e.document(e.setup, run); err != nil {
+		return fmt.Errorf("write %s report: %w", e.name, err)
+	}
+	return nil
 }
 
 func (e *ending) Close() error { return nil }
