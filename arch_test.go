@@ -45,6 +45,7 @@ var layers = map[string]int{
 	"internal/agent":           2,
 	"internal/runner/modelapi": 2,
 	"internal/analyze":         2,
+	"internal/wire":            1,
 	"internal/agentscript":     2,
 	"internal/fakemodel":       3,
 	"internal/suite/lib":       3,
@@ -105,7 +106,7 @@ var homes = map[string][]string{
 	"github.com/go-sourcemap/sourcemap":      {"internal/script"},
 	"github.com/nlnwa/whatwg-url":            {"internal/script"},
 	"github.com/tidwall/gjson": {
-		"internal/agent", "internal/agent/...", "internal/agentscript", "internal/fakemodel",
+		"internal/agent", "internal/agent/...", "internal/agentscript", "internal/fakemodel", "internal/wire",
 	},
 	"mvdan.cc/sh": {"internal/agent/transcript"},
 	"testing":     {"plumbtest", "internal/golden"},
