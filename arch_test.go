@@ -61,7 +61,6 @@ var layers = map[string]int{
 	"internal/cli":             9,
 	"plumbtest":                9,
 	"cmd/plumb":                10,
-	"internal/bench":           10,
 	"internal/gen":             10,
 }
 
@@ -112,7 +111,7 @@ var homes = map[string][]string{
 	"testing":     {"plumbtest", "internal/golden"},
 	"os/exec": {
 		"internal/proc", "internal/run", "internal/runner", "internal/agent", "internal/script", "internal/job",
-		"internal/cli", "internal/bench", "internal/gen",
+		"internal/cli", "internal/gen",
 	},
 	"database/sql":                {},
 	"github.com/stretchr/testify": {},
@@ -122,7 +121,7 @@ var homes = map[string][]string{
 }
 
 // sources parses the imports and comments of all Go files of the module except tests, by package
-// directory.
+// directory. Modules within it, such as internal/bench, are no part of it.
 func sources(t *testing.T) map[string][]source {
 	t.Helper()
 	found := map[string][]source{}
@@ -130,9 +129,11 @@ func sources(t *testing.T) map[string][]source {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() &&
-			(name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules") {
-			return fs.SkipDir
+		if d.IsDir() && name != "." {
+			_, err := os.Stat(filepath.Join(name, "go.mod"))
+			if err == nil || strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" {
+				return fs.SkipDir
+			}
 		}
 		if d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 			return nil
@@ -302,7 +303,7 @@ func TestOpeners(t *testing.T) {
 	for dir, all := range sources(t) {
 		switch {
 		case dir == "internal/proc", strings.HasPrefix(dir, "third_party/"), // processes; code of others
-			slices.Contains([]string{"internal/bench", "internal/fakemodel", "internal/gen", "internal/golden"}, dir): // tools
+			slices.Contains([]string{"internal/fakemodel", "internal/gen", "internal/golden"}, dir): // tools
 			continue
 		}
 		for _, s := range all {
@@ -332,7 +333,7 @@ func TestDocumentsAreDecodedInOnePlace(t *testing.T) {
 	// These files have a checksum or a hash, or belong to other programs.
 	exempt := []string{
 		"internal/runner/cache.go", "internal/agent/withhold.go", "internal/agent/sandbox.go", "internal/suite/checkcode.go",
-		"internal/suite/bundle.go", "internal/suite/record.go", "internal/runlog/read.go", "internal/bench/skillgym.go",
+		"internal/suite/bundle.go", "internal/suite/record.go", "internal/runlog/read.go",
 	}
 	reads := regexp.MustCompile(`\b(?:doc\.Read(?:Stream|FS)?|os\.ReadFile)\(`)
 	decodes := regexp.MustCompile(`\bjson2?\.(?:Unmarshal|NewDecoder)\(`)
