@@ -43,6 +43,7 @@ var layers = map[string]int{
 	"internal/setting":         2,
 	"internal/snapshot":        3,
 	"internal/agent":           2,
+	"internal/agent/proof":     3,
 	"internal/runner/modelapi": 2,
 	"internal/analyze":         2,
 	"internal/wire":            1,
@@ -65,14 +66,15 @@ var layers = map[string]int{
 }
 
 // part orders the packages below internal/agent: the folders of the agents use the packages that
-// come before them. All other packages import only internal/agent.
+// come before them. All other packages import only internal/agent. Its tester, internal/agent/proof,
+// is above it and has a level of its own.
 func part(dir string) int {
 	switch {
 	case dir == "internal/agent/transcript":
 		return 1
 	case dir == "internal/agent/spec":
 		return 2
-	case path.Dir(dir) == "internal/agent":
+	case path.Dir(dir) == "internal/agent" && dir != "internal/agent/proof":
 		return 3
 	case dir == "internal/agent":
 		return 4
@@ -282,9 +284,9 @@ var openers = map[string]string{
 	"internal/agent/launch.go":        "the input of an agent, in a directory of Plumb",
 	"internal/agent/sandbox.go":       "files in the home that Plumb makes for a session",
 	"internal/agent/withhold.go":      "the copy of a configuration in a workspace",
+	"internal/agent/proof/proof.go":   "a new workspace",
 	"internal/agent/opencode/spec.go": "files in the home that Plumb makes for a session",
 	"internal/agent/spec/launch.go":   "files in the home that Plumb makes for a session",
-	"internal/cli/doctor_agents.go":   "a new workspace",
 	"internal/cli/init_ci.go":         "O_EXCL creates a new file",
 	"internal/job/project.go":         "a file that does not exist",
 	"internal/run/bootstrap.go":       "the log of a program, in the run directory",
