@@ -16,6 +16,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -271,7 +272,7 @@ func (c *showCmd) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if c.json {
-		return report.WriteResults(c.rawStdout, state, report.Without(c.secrets(), job.Sessions(path)))
+		return results.NewWriter(results.Options{Sessions: report.Without(c.secrets(), job.Sessions(path))}).Write(c.rawStdout, state)
 	}
 	return c.showRun(p, state, path)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -14,16 +15,6 @@ import (
 type agentTable struct {
 	Head []string
 	Rows [][]string
-}
-
-// hasAgents reports whether any runner is an agent. Without one the agent columns are empty.
-func hasAgents(run *plumb.Run) bool {
-	for i := range run.Info.Runners {
-		if run.Info.Runners[i].Kind == plumb.RunnerAgent {
-			return true
-		}
-	}
-	return false
 }
 
 // agentHead lists the agent columns: time, all input and output tokens, the reasoning and cached
@@ -35,7 +26,7 @@ func agentHead() []string {
 // agentsOf returns the table of a run, or nil when no runner is an agent. Figures are means over
 // sessions.
 func agentsOf(run *plumb.Run, dash string) *agentTable {
-	if !hasAgents(run) {
+	if !results.HasAgents(run) {
 		return nil
 	}
 	t := &agentTable{Head: append([]string{""}, agentHead()...)}
@@ -164,7 +155,7 @@ const agentRows = 2 * summaryRows
 
 // agents writes what agents used: the means of each runner, and its cases below.
 func (s *summary) agents() {
-	if !hasAgents(s.run) {
+	if !results.HasAgents(s.run) {
 		return
 	}
 	table := [][]string{append([]string{"mean of a session"}, agentHead()...)}
@@ -247,7 +238,7 @@ func (s *summary) mark(e *plumb.Execution) string {
 
 // agents adds a table for each agent, with one row per case.
 func (m *page) agents(run *plumb.Run) {
-	if !hasAgents(run) {
+	if !results.HasAgents(run) {
 		return
 	}
 	n := len(run.Info.Runners)
@@ -256,7 +247,7 @@ func (m *page) agents(run *plumb.Run) {
 			markup("| --- |"+strings.Repeat(" ---: |", len(agentHead()))+"\n")
 		for c := range min(len(run.Cases), markdownRows) {
 			x := cellAt(run, c*n+r)
-			name := markup(wordOf(x.Execution).emoji) + " " + cellText(x.info.ID)
+			name := markup(wordOf(x.Execution).emoji) + " " + cellText(x.Info.ID)
 			if counts := x.counts(); len(counts) > 0 {
 				name += marked(" (%s)", setCell(strings.Join(counts, ", ")))
 			}

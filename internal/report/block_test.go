@@ -1,7 +1,6 @@
 package report
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/golden"
+	"github.com/plumb-eval/plumb/internal/results"
 )
 
 // documented is what scripts made for the documented format read.
@@ -63,16 +63,31 @@ func blocks(t *testing.T, path string) []documented {
 	return all
 }
 
+// rawBlocks returns the blocks of a file byte for byte.
+func rawBlocks(t *testing.T, text string) (all []json.RawMessage) {
+	t.Helper()
+	if text = strings.TrimSpace(text); strings.HasPrefix(text, "{") {
+		text = "[" + text + "]"
+	}
+	if text == "" {
+		return nil
+	}
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
 func TestAppendBlock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "results.json")
 	l := mixed()
-	if err := CheckBlockFile(path); err != nil {
+	if err := results.CheckBlockFile(path); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("the check made the file")
 	}
-	if err := AppendBlock(t.Context(), path, l.run(t), l.sessions); err != nil {
+	if err := results.AppendBlock(t.Context(), path, l.run(t), l.sessions); err != nil {
 		t.Fatal(err)
 	}
 	data, err := os.ReadFile(path)
@@ -142,16 +157,13 @@ func TestAppendBlockKeepsOthers(t *testing.T) {
 		if err := os.WriteFile(path, []byte(before), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		known, err := scanBlocks(strings.NewReader(before))
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		known := rawBlocks(t, before)
 		l := simple(3)
 		for range 2 { // the second time replaces the first
-			if err := CheckBlockFile(path); err != nil {
+			if err := results.CheckBlockFile(path); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			if err := AppendBlock(t.Context(), path, l.run(t), l.sessions); err != nil {
+			if err := results.AppendBlock(t.Context(), path, l.run(t), l.sessions); err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 		}
@@ -159,12 +171,12 @@ func TestAppendBlockKeepsOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		spans, err := scanBlocks(bytes.NewReader(after))
-		if err != nil || len(spans) != len(known)+1 {
-			t.Fatalf("%s: %d blocks, want %d and one: %v", name, len(spans), len(known), err)
+		now := rawBlocks(t, string(after))
+		if len(now) != len(known)+1 {
+			t.Fatalf("%s: %d blocks, want %d and one", name, len(now), len(known))
 		}
-		for i, x := range known {
-			if got, want := string(after[spans[i].from:spans[i].to]), before[x.from:x.to]; got != want {
+		for i := range known {
+			if got, want := string(now[i]), string(known[i]); got != want {
 				t.Errorf("%s: block %d changed from %q to %q", name, i, want, got)
 			}
 		}
@@ -187,12 +199,12 @@ func TestBlockFileIsNotOne(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		err := CheckBlockFile(path)
+		err := results.CheckBlockFile(path)
 		if err == nil || !strings.Contains(err.Error(), path) || plumb.Hint(err) == "" {
 			t.Errorf("%s: got error %v, want one that names the file and says what to do", name, err)
 		}
 		l := simple(1)
-		if err := AppendBlock(t.Context(), path, l.run(t), l.sessions); err == nil {
+		if err := results.AppendBlock(t.Context(), path, l.run(t), l.sessions); err == nil {
 			t.Errorf("%s: appended", name)
 		}
 		if after, _ := os.ReadFile(path); string(after) != content {
@@ -203,10 +215,10 @@ func TestBlockFileIsNotOne(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "file"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if err := CheckBlockFile(filepath.Join(dir, "file", "results.json")); err == nil {
+	if err := results.CheckBlockFile(filepath.Join(dir, "file", "results.json")); err == nil {
 		t.Error("a file taken for a directory is fine")
 	}
-	if err := CheckBlockFile(dir); err == nil {
+	if err := results.CheckBlockFile(dir); err == nil {
 		t.Error("a directory is fine as a results file")
 	}
 }
@@ -229,7 +241,7 @@ func TestAppendBlockTogether(t *testing.T) {
 			l := newLog(in, plumb.CaseInfo{ID: "a-1"})
 			l.execute("a-1", "gpt-5", answer("x", 1), passed(verdict("contains", true, "ok", "x", "x")))
 			l.end("", 0)
-			if err := AppendBlock(t.Context(), link, l.run(t), l.sessions); err != nil {
+			if err := results.AppendBlock(t.Context(), link, l.run(t), l.sessions); err != nil {
 				t.Error(err)
 			}
 		})
@@ -241,39 +253,4 @@ func TestAppendBlockTogether(t *testing.T) {
 	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
 		t.Error("the link was replaced")
 	}
-}
-
-func TestAscii(t *testing.T) {
-	got, err := blockJSON(map[string]any{"t": "é漢🌿\u2028\x7f<&>\b\f\x01\"\\"}, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := "{\n  \"t\": \"\\u00e9\\u6f22\\ud83c\\udf3f\\u2028\\u007f<&>\\b\\f\\u0001\\\"\\\\\"\n}"
-	if string(got) != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-}
-
-func FuzzScanBlocks(f *testing.F) {
-	for _, s := range []string{
-		"", "[]", "{}", `[{"run_metadata":{"run_id":"x","runner_id":"y"}}]`, `[{},]`, "[1]",
-		`{"a":[{}]}x`,
-	} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, data []byte) {
-		spans, err := scanBlocks(bytes.NewReader(data))
-		if err != nil {
-			return
-		}
-		if len(bytes.TrimSpace(data)) > 0 && !json.Valid(data) {
-			t.Errorf("%q is not JSON", data)
-		}
-		for _, x := range spans {
-			var o map[string]json.RawMessage
-			if err := json.Unmarshal(data[x.from:x.to], &o); err != nil {
-				t.Errorf("block %q of %q: %v", data[x.from:x.to], data, err)
-			}
-		}
-	})
 }

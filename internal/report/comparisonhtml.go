@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -231,7 +232,7 @@ func (b *htmlBlocks) pairs(index *comparisonIndex, o *Options, c *Compared) erro
 	sides := []struct {
 		name     string
 		side     *compare.Side
-		sessions Sessions
+		sessions results.Sessions
 	}{{"baseline", c.Matching.Base, c.Baseline}, {"candidate", c.Matching.Cand, c.Candidate}}
 	beside := Options{Flags: o.Flags}        // the sides are in other directories than the page
 	columns := [2]map[string]int{{}, {}}     // by the id of the runner
@@ -254,7 +255,7 @@ func (b *htmlBlocks) pairs(index *comparisonIndex, o *Options, c *Compared) erro
 				return err
 			}
 			cell := cellAt(s.side.Run, execution)
-			rec, err := cell.record(s.sessions)
+			rec, err := cell.Record(s.sessions)
 			if err != nil {
 				return err
 			}
@@ -265,14 +266,14 @@ func (b *htmlBlocks) pairs(index *comparisonIndex, o *Options, c *Compared) erro
 			if len(x.Sessions) == 0 {
 				continue
 			}
-			if _, ok := columns[k][cell.runner.ID]; !ok {
-				columns[k][cell.runner.ID] = len(index.Runners)
-				index.Runners = append(index.Runners, s.name+": "+runnerTitle(cell.runner))
+			if _, ok := columns[k][cell.Runner.ID]; !ok {
+				columns[k][cell.Runner.ID] = len(index.Runners)
+				index.Runners = append(index.Runners, s.name+": "+runnerTitle(cell.Runner))
 			}
 			// The page names both executions by the case of the candidate, so that they belong
 			// together.
 			row.At[k] = len(index.List)
-			x.Case, x.Runner, x.At = row.Case, columns[k][cell.runner.ID], row.At[k]
+			x.Case, x.Runner, x.At = row.Case, columns[k][cell.Runner.ID], row.At[k]
 			known[k][row.sides[k]] = row.At[k]
 			index.List = append(index.List, x)
 		}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -20,7 +21,7 @@ type Compared struct {
 	Matching *compare.Matching
 	// Baseline and Candidate read the sessions of the two sides. They are nil for sides that are not
 	// runs.
-	Baseline, Candidate Sessions
+	Baseline, Candidate results.Sessions
 }
 
 // FindDifferences looks for the first event at which the sessions of a case differ, for the cases

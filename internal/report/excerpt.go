@@ -9,6 +9,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -106,12 +107,12 @@ func excerptOfFailure(f *plumb.Failure) excerpt {
 
 // whyOf returns the excerpt of the session that decided an execution, or of the execution if there
 // is no session.
-func whyOf(e *plumb.Execution, s *session) excerpt {
+func whyOf(e *plumb.Execution, s *results.Session) excerpt {
 	switch {
-	case s != nil && s.judgement != nil:
-		return excerptOf(s.judgement)
-	case s != nil && s.failure != nil:
-		return excerptOfFailure(s.failure)
+	case s != nil && s.Judgement != nil:
+		return excerptOf(s.Judgement)
+	case s != nil && s.Failure != nil:
+		return excerptOfFailure(s.Failure)
 	default:
 		return excerpt{Message: keep(e.Reason)}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/files"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -48,12 +49,12 @@ func writeActions(o Options, run *plumb.Run) error {
 			for _, x := range g.Executions[:min(len(g.Executions), left[level])] {
 				left[level]--
 				c := cellAt(run, x)
-				rec, decided, err := c.decided(o.Sessions)
+				rec, decided, err := c.Decided(o.Sessions)
 				if err != nil {
 					return fmt.Errorf("write github-actions report: %w", err)
 				}
 				fmt.Fprintf(w, "::%s title=%s%s::%s\n", level,
-					escapeProperty(o.Redact.String(text.OneLine(c.info.ID)+" > "+text.OneLine(c.runner.ID))),
+					escapeProperty(o.Redact.String(text.OneLine(c.Info.ID)+" > "+text.OneLine(c.Runner.ID))),
 					o.annotationPlace(&c, decided),
 					escapeData(o.Redact.String(annotation(&c, section.title, rec, decided))))
 			}
@@ -75,19 +76,19 @@ func writeActions(o Options, run *plumb.Run) error {
 }
 
 // sourceOf returns the source position of the check that failed, or nil.
-func sourceOf(s *session) *plumb.Position {
+func sourceOf(s *results.Session) *plumb.Position {
 	if s == nil {
 		return nil
 	}
-	if s.judgement != nil {
-		for i := range s.judgement.Verdicts {
-			v := &s.judgement.Verdicts[i]
+	if s.Judgement != nil {
+		for i := range s.Judgement.Verdicts {
+			v := &s.Judgement.Verdicts[i]
 			if !v.Pass && v.Error == nil && v.Source != nil {
 				return v.Source
 			}
 		}
 	}
-	if f := s.trouble(); f != nil {
+	if f := s.Trouble(); f != nil {
 		return f.Source
 	}
 	return nil
@@ -95,10 +96,10 @@ func sourceOf(s *session) *plumb.Position {
 
 // annotationPlace returns the properties that attach an annotation to the line of the check, or else
 // of the case. GitHub expects paths relative to the repository.
-func (o *Options) annotationPlace(c *cell, s *session) string {
+func (o *Options) annotationPlace(c *cell, s *results.Session) string {
 	p, workspace := sourceOf(s), o.Getenv("GITHUB_WORKSPACE")
 	if p == nil {
-		at := c.info.Source
+		at := c.Info.Source
 		if workspace != "" && o.Project != "" && at.File != "" && !filepath.IsAbs(at.File) {
 			at.File = filepath.Join(o.Project, at.File)
 		}
@@ -122,29 +123,29 @@ func (o *Options) annotationPlace(c *cell, s *session) string {
 }
 
 // annotation returns the message of one annotation: why, and then the documented lines.
-func annotation(c *cell, word string, rec *recording, decided *session) string {
+func annotation(c *cell, word string, rec *results.Recording, decided *results.Session) string {
 	class, why := classID(c.Execution), ""
 	if c.Status == plumb.StatusUnexpectedPassed {
-		class, word = plumb.ClassUnexpectedPass().ID, unexpectedPass
+		class, word = plumb.ClassUnexpectedPass().ID, results.UnexpectedPass
 	} else {
 		why = text.Clip(whyText(c.Execution, decided), markdownText)
 	}
 	lines := []string{strings.TrimSuffix(word+": "+why, ": "), "failure class: " + text.OneLine(class)}
-	if target := c.repeats(); target > 1 {
-		lines = append(lines, fmt.Sprintf("repeats: %d/%d", len(rec.repetitions), target))
+	if target := c.Repeats(); target > 1 {
+		lines = append(lines, fmt.Sprintf("repeats: %d/%d", len(rec.Repetitions), target))
 	}
-	if s, ok := analyze.SamplesOf(c.run, c.at); ok && s.Label == analyze.Flaky {
+	if s, ok := analyze.SamplesOf(c.Run, c.Index); ok && s.Label == analyze.Flaky {
 		lines = append(lines, "flaky: "+flakyWords(&s))
 	}
-	if n := rec.retries(); n > 0 {
+	if n := rec.Retries(); n > 0 {
 		lines = append(lines, fmt.Sprintf("retries: %d", n))
 	}
 	if c.Origin != "" {
 		lines = append(lines, "failure origin: "+text.OneLine(string(c.Origin)))
 	}
-	if dir := c.dir(c.run.Info.ArtifactDir); dir != "" && decided != nil {
+	if dir := c.Dir(c.Run.Info.ArtifactDir); dir != "" && decided != nil {
 		lines = append(lines,
-			"artifact directory: "+text.OneLine(plumb.SessionDir(dir, decided.repetition, decided.number)),
+			"artifact directory: "+text.OneLine(plumb.SessionDir(dir, decided.Repetition, decided.Number)),
 			"execution artifact directory: "+text.OneLine(dir))
 	}
 	return strings.Join(lines, "\n")

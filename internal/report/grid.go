@@ -8,6 +8,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -174,7 +175,7 @@ const (
 // grid writes the table, in several parts if it is wider than the terminal.
 func (s *summary) grid(g *grid) {
 	items := g.notGreen(s.run)
-	if hasAgents(s.run) { // the table of what agents used has the cases
+	if results.HasAgents(s.run) { // the table of what agents used has the cases
 		items = nil
 	}
 	more := len(items) - summaryRows
@@ -245,12 +246,12 @@ func (s *summary) grid(g *grid) {
 func headlines(run *plumb.Run, g *grid, dash string) []headline {
 	if g == nil {
 		r := analyze.Rates(run).Overall
-		return []headline{{verdictWords(run, r, dash), r}}
+		return []headline{{results.Headline(run, r, dash), r}}
 	}
 	var all []headline
 	for i := range g.columns {
 		if r := g.columns[i].Overall; r.Planned > 0 {
-			all = append(all, headline{g.names[i] + ": " + verdictWords(run, r, dash), r})
+			all = append(all, headline{g.names[i] + ": " + results.Headline(run, r, dash), r})
 		}
 	}
 	return all

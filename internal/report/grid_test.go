@@ -8,6 +8,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // The summary fits terminals of any width, and keeps the interval and the coverage of each column.
@@ -100,7 +101,7 @@ func TestRound12(t *testing.T) {
 	for x, want := range map[float64]float64{
 		0.00013749999999999998: 0.0001375, 1.1500000000000002e-05: 1.15e-05, 1.0 / 3: 0.333333333333, 0: 0, 42: 42,
 	} {
-		if got := round12(x); got != want {
+		if got := text.Round(x); got != want {
 			t.Errorf("%v becomes %v, want %v", x, got, want)
 		}
 	}

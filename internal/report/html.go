@@ -13,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -174,14 +175,14 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 	for i := range run.Info.Runners {
 		index.Runners = append(index.Runners, runnerTitle(&run.Info.Runners[i]))
 	}
-	agents := hasAgents(run)
+	agents := results.HasAgents(run)
 	sheet := newAnswerSheet(b.left / htmlAnswerPart)
 	for _, i := range htmlOrder(run) {
 		c := cellAt(run, i)
 		if c.State == plumb.ExecutionPlanned || c.Outcome == plumb.OutcomeSkipped && c.Sessions == 0 {
 			continue
 		}
-		rec, err := c.record(o.Sessions)
+		rec, err := c.Record(o.Sessions)
 		if err != nil {
 			return nil, err
 		}
@@ -206,18 +207,18 @@ func (b *htmlBlocks) executions(o *Options, run *plumb.Run) (*htmlIndex, error) 
 }
 
 // execution writes the sessions of one execution, and counts them in the index.
-func (b *htmlBlocks) execution(index *htmlIndex, o *Options, c *cell, rec *recording) (htmlExecution, error) {
+func (b *htmlBlocks) execution(index *htmlIndex, o *Options, c *cell, rec *results.Recording) (htmlExecution, error) {
 	x := htmlExecution{
-		Case: text.OneLine(c.info.ID), Word: wordOf(c.Execution).name, Reason: text.Clean(c.Reason),
-		Category: text.OneLine(c.info.Category),
+		Case: text.OneLine(c.Info.ID), Word: wordOf(c.Execution).name, Reason: text.Clean(c.Reason),
+		Category: text.OneLine(c.Info.Category),
 	}
 	if !c.Status.OK() {
 		x.Class = classLabel(c.Class, c.Origin)
 	}
-	for _, t := range c.info.Tags {
+	for _, t := range c.Info.Tags {
 		x.Tags = append(x.Tags, text.OneLine(t))
 	}
-	for _, repetition := range rec.repetitions {
+	for _, repetition := range rec.Repetitions {
 		for _, s := range repetition {
 			one, whole, err := b.session(o, c, s)
 			if err != nil {
@@ -253,27 +254,27 @@ func htmlOrder(run *plumb.Run) []int {
 }
 
 // session writes the blocks of a session and reports whether all of it fits.
-func (b *htmlBlocks) session(o *Options, c *cell, s *session) (one htmlSession, whole bool, err error) {
+func (b *htmlBlocks) session(o *Options, c *cell, s *results.Session) (one htmlSession, whole bool, err error) {
 	one = htmlSession{
-		Repetition: s.repetition, Session: s.number, Outcome: s.outcome(), Status: s.status(c.info.ExpectedFail),
+		Repetition: s.Repetition, Session: s.Number, Outcome: s.Outcome(), Status: s.Status(c.Info.ExpectedFail),
 		Head: -1,
 	}
 	head := headOf(s)
 	if head.Explain = c.askAbout(o, s); head.Explain != "" && o.Explained != nil {
-		if head.Explained, err = o.Explained(c.sessionDir(".", s.repetition, s.number)); err != nil {
+		if head.Explained, err = o.Explained(c.SessionDir(".", s.Repetition, s.Number)); err != nil {
 			return one, false, err
 		}
 		for i := range head.Explained {
 			head.Explained[i] = tidy(&tidier{}, head.Explained[i])
 		}
 	}
-	head.ArtifactDir = text.Clean(c.sessionDir(c.run.Info.ArtifactDir, s.repetition, s.number))
+	head.ArtifactDir = text.Clean(c.SessionDir(c.Run.Info.ArtifactDir, s.Repetition, s.Number))
 	head.Show = c.command("show", o)
 	whole = true
-	if s.report != nil {
-		one.DurationMs = s.report.DurationMs
+	if s.Report != nil {
+		one.DurationMs = s.Report.DurationMs
 		var steps []step
-		steps, head.Subagents = timeline(s.report)
+		steps, head.Subagents = timeline(s.Report)
 		head.Steps, head.Kinds = len(steps), kindsOf(steps)
 		if head.Blocks, whole, err = b.timeline(steps); err != nil {
 			return one, false, err

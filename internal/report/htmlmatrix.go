@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -155,10 +156,10 @@ func (f *htmlFront) cell(run *plumb.Run, i int, shown map[int]bool) htmlCell {
 // several, and whether it is flaky.
 func (c *cell) words() string {
 	var words []string
-	if c.State == plumb.ExecutionDone && c.Sessions > 0 && c.repeats() > 1 {
+	if c.State == plumb.ExecutionDone && c.Sessions > 0 && c.Repeats() > 1 {
 		words = append(words, c.samplesWords())
 	}
-	if s, ok := analyze.SamplesOf(c.run, c.at); ok && s.Label == analyze.Flaky {
+	if s, ok := analyze.SamplesOf(c.Run, c.Index); ok && s.Label == analyze.Flaky {
 		words = append(words, string(analyze.Flaky))
 	}
 	return strings.Join(words, " ")
@@ -209,22 +210,22 @@ func newAnswerSheet(left int) *answerSheet {
 }
 
 // add adds the answers of an execution.
-func (a *answerSheet) add(b *htmlBlocks, c *cell, rec *recording) error {
-	x := htmlAnswer{At: c.at, Tries: []htmlTry{}}
-	for _, sessions := range rec.repetitions {
-		s := final(sessions)
-		t := htmlTry{Repetition: s.repetition, Session: s.number}
-		t.Answer, _ = clip(s.output(), htmlAnswerText)
-		if f := s.trouble(); f != nil {
+func (a *answerSheet) add(b *htmlBlocks, c *cell, rec *results.Recording) error {
+	x := htmlAnswer{At: c.Index, Tries: []htmlTry{}}
+	for _, sessions := range rec.Repetitions {
+		s := results.Final(sessions)
+		t := htmlTry{Repetition: s.Repetition, Session: s.Number}
+		t.Answer, _ = clip(s.Output(), htmlAnswerText)
+		if f := s.Trouble(); f != nil {
 			t.Reason, _ = clip(f.Message, htmlAnswerText/4)
 		}
-		if j := s.judgement; j != nil && j.Outcome.Measured() {
+		if j := s.Judgement; j != nil && j.Outcome.Measured() {
 			t.Score = &j.Score
 		}
-		if r := s.report; r != nil {
+		if r := s.Report; r != nil {
 			t.In, t.Out, t.CostUSD = r.Usage.InputTokens, r.Usage.OutputTokens, r.CostUSD
 			t.LatencyMs = cmp.Or(r.LatencyMs, r.DurationMs)
-			if !a.asked[c.info.ID] {
+			if !a.asked[c.Info.ID] {
 				x.Prompt, _ = clip(r.Prompt, htmlAnswerText)
 			}
 		}
@@ -242,7 +243,7 @@ func (a *answerSheet) add(b *htmlBlocks, c *cell, rec *recording) error {
 		return nil
 	}
 	a.left -= len(data)
-	a.asked[c.info.ID] = a.asked[c.info.ID] || x.Prompt != ""
+	a.asked[c.Info.ID] = a.asked[c.Info.ID] || x.Prompt != ""
 	a.in++
 	if a.text.Len() > 0 {
 		a.text.WriteByte(',')

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -159,7 +160,7 @@ func frontOf(o *Options, run *plumb.Run) (*htmlFront, error) {
 		}
 		f.Verdict += h.words
 	}
-	f.Word = string(runOutcome(run))
+	f.Word = string(results.Outcome(run))
 	if len(run.Executions) == 0 {
 		f.Word = "skipped"
 	}
@@ -198,7 +199,7 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate, g *grid) {
 			add(name, cells[0], "nothing was measured")
 		case x.Repeated && x.Rate.OK:
 			add(name, text.Count(x.Passed)+"/"+text.Count(x.Measured), text.Percent(x.Rate.Value)+" of the samples · 95 % interval "+
-				shares(x.Rate.Lo, x.Rate.Hi, "–")+" · "+cells[0]+" cases always pass")
+				text.Shares(x.Rate.Lo, x.Rate.Hi, "–")+" · "+cells[0]+" cases always pass")
 		default:
 			add(name, cells[0], cells[1]+" · 95 % interval "+cells[2])
 		}
@@ -230,7 +231,7 @@ func (f *htmlFront) cards(run *plumb.Run, all analyze.Rate, g *grid) {
 		}
 		add("Tokens", brief1000(spent.InputTokens+spent.OutputTokens), more)
 	}
-	add("Time", text.Millis(durationMs(run)), timesWords(run, "–"))
+	add("Time", text.Millis(results.DurationMs(run)), timesWords(run, "–"))
 	cached := ""
 	if spent.Cached > 0 {
 		cached = text.Count(spent.Cached) + " from the cache"
@@ -375,25 +376,25 @@ func (f *htmlFront) failures(o *Options, run *plumb.Run) error {
 func failedOf(o *Options, run *plumb.Run, i int) (htmlFailed, error) {
 	c := cellAt(run, i)
 	w := wordOf(c.Execution)
-	x := htmlFailed{Execution: i, Case: text.OneLine(c.info.ID), Word: w.name, Mark: w.mark, Label: w.label}
+	x := htmlFailed{Execution: i, Case: text.OneLine(c.Info.ID), Word: w.name, Mark: w.mark, Label: w.label}
 	if len(run.Info.Runners) > 1 {
-		x.Runner = runnerTitle(c.runner)
+		x.Runner = runnerTitle(c.Runner)
 	}
-	_, s, err := c.decided(o.Sessions)
+	_, s, err := c.Decided(o.Sessions)
 	if err != nil {
 		return x, err
 	}
-	if s != nil && s.report != nil {
-		x.Asked = fold(s.report.Prompt)
+	if s != nil && s.Report != nil {
+		x.Asked = fold(s.Report.Prompt)
 	}
 	if c.Status == plumb.StatusUnexpectedPassed {
-		x.Why.Message = unexpectedPass
+		x.Why.Message = results.UnexpectedPass
 	} else {
 		x.Class = classLabel(c.Class, c.Origin)
 		x.Why = whyOf(c.Execution, s)
-		x.Answer, _ = clip(s.output(), excerptText)
+		x.Answer, _ = clip(s.Output(), excerptText)
 		if s != nil {
-			x.Directory = text.OneLine(c.sessionDir(run.Info.ArtifactDir, s.repetition, s.number))
+			x.Directory = text.OneLine(c.SessionDir(run.Info.ArtifactDir, s.Repetition, s.Number))
 		}
 		x.Why.Explain = c.askAbout(o, s)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -43,11 +44,11 @@ type htmlVerdict struct {
 }
 
 // headOf returns the facts of a session.
-func headOf(s *session) *htmlHead {
+func headOf(s *results.Session) *htmlHead {
 	h := &htmlHead{Facts: [][2]string{}, Verdicts: []htmlVerdict{}}
 	t := &tidier{}
-	h.Failure = tidy(t, s.trouble())
-	if j := s.judgement; j != nil {
+	h.Failure = tidy(t, s.Trouble())
+	if j := s.Judgement; j != nil {
 		if j.Outcome.Measured() {
 			h.Score = &j.Score
 		}
@@ -60,9 +61,9 @@ func headOf(s *session) *htmlHead {
 			h.Verdicts = append(h.Verdicts, x)
 		}
 	}
-	if s.report != nil {
-		h.session(s.report)
-		r := *s.report
+	if s.Report != nil {
+		h.session(s.Report)
+		r := *s.Report
 		r.Events = nil
 		r.Runner, r.Requested, r.Sent, r.Effective = plumb.RunnerInfo{}, plumb.Parameters{}, plumb.Parameters{},
 			plumb.Parameters{} // the page has them elsewhere
@@ -158,7 +159,7 @@ func (h *htmlHead) session(r *plumb.SessionReport) {
 		fact("recorded", "a replay of an earlier session")
 	}
 	if r.StartedAt != nil {
-		fact("started", stamp(*r.StartedAt))
+		fact("started", results.Stamp(*r.StartedAt))
 	}
 	fact("workspace", r.Workspace)
 }

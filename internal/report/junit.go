@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -63,7 +64,7 @@ func writeJUnit(o Options, run *plumb.Run) error {
 	_, w.err = out.WriteString(xml.Header)
 	root := start("testsuites", "name", suiteTitle(&run.Info, " "))
 	root.Attr = append(root.Attr, junitCounts(analyze.Rates(run).Overall)...)
-	root.Attr = append(root.Attr, attr("time", seconds(durationMs(run))))
+	root.Attr = append(root.Attr, attr("time", seconds(results.DurationMs(run))))
 	w.token(root)
 	for r := range run.Info.Runners {
 		w.suite(run, r)
@@ -155,25 +156,25 @@ func junitCounts(r analyze.Rate) []xml.Attr {
 }
 
 func junitCaseOf(o *Options, c *cell) (junitCase, error) {
-	x := junitCase{Name: xmlText(c.info.ID), ClassName: xmlText(c.info.Category), Time: seconds(c.DurationMs)}
-	x.File, x.Line = xmlText(c.info.Source.File), c.info.Source.Line
+	x := junitCase{Name: xmlText(c.Info.ID), ClassName: xmlText(c.Info.Category), Time: seconds(c.DurationMs)}
+	x.File, x.Line = xmlText(c.Info.Source.File), c.Info.Source.Line
 	if x.ClassName == "" {
-		x.ClassName = xmlText(suiteTitle(&c.run.Info, " "))
+		x.ClassName = xmlText(suiteTitle(&c.Run.Info, " "))
 	}
 	reason := xmlText(text.OneLine(c.Reason))
 	if c.State != plumb.ExecutionDone || c.Outcome == plumb.OutcomeSkipped {
 		if reason == "" {
-			reason = strings.TrimSuffix("not run: "+stopWords(c.run), ": ")
+			reason = strings.TrimSuffix("not run: "+stopWords(c.Run), ": ")
 		}
 		x.Skipped = &junitMessage{Message: reason}
 		return x, nil
 	}
-	_, decided, err := c.decided(o.Sessions)
+	_, decided, err := c.Decided(o.Sessions)
 	if err != nil {
 		return x, err
 	}
 	x.Properties = &junitProperties{caseProperties(c, decided)}
-	if out := decided.output(); out != "" {
+	if out := decided.Output(); out != "" {
 		short := text.Clip(out, junitOutput)
 		x.SystemOut = &junitText{xmlText(short)}
 		if missing := len(out) - len(short); missing > 0 {
@@ -185,7 +186,7 @@ func junitCaseOf(o *Options, c *cell) (junitCase, error) {
 	}
 	switch {
 	case c.Status == plumb.StatusUnexpectedPassed:
-		x.Failure = &junitMessage{Message: unexpectedPass, Type: plumb.ClassUnexpectedPass().ID}
+		x.Failure = &junitMessage{Message: results.UnexpectedPass, Type: plumb.ClassUnexpectedPass().ID}
 	case c.Status == plumb.StatusExpectedFailed:
 		x.Skipped = &junitMessage{Message: strings.TrimSuffix("expected failure: "+reason, ": ")}
 	case c.Outcome == plumb.OutcomeFail:
@@ -197,13 +198,13 @@ func junitCaseOf(o *Options, c *cell) (junitCase, error) {
 }
 
 // caseProperties describes what produced a result.
-func caseProperties(c *cell, s *session) []junitProperty {
+func caseProperties(c *cell, s *results.Session) []junitProperty {
 	pairs := []string{
-		"outcome", string(c.Outcome), "status", string(c.Status), "case.hash", c.info.Hash,
-		"difficulty", c.info.Difficulty, "prompt", c.info.Prompt, "item", c.info.Item,
+		"outcome", string(c.Outcome), "status", string(c.Status), "case.hash", c.Info.Hash,
+		"difficulty", c.Info.Difficulty, "prompt", c.Info.Prompt, "item", c.Info.Item,
 	}
 	if c.Priced {
-		pairs = append(pairs, "costUsd", strconv.FormatFloat(round12(c.CostUSD), 'g', -1, 64))
+		pairs = append(pairs, "costUsd", strconv.FormatFloat(text.Round(c.CostUSD), 'g', -1, 64))
 	}
 	if c.InputTokens+c.OutputTokens > 0 {
 		pairs = append(pairs, "inputTokens", strconv.FormatInt(c.InputTokens, 10), "outputTokens",
@@ -212,33 +213,33 @@ func caseProperties(c *cell, s *session) []junitProperty {
 	if tried := c.Passed + c.Failed + c.Errored; tried > 1 {
 		pairs = append(pairs, "repetitions.passed", fmt.Sprintf("%d/%d", c.Passed, tried))
 	}
-	if analyze.StoppedEarly(c.run, c.at) {
-		tried, planned := analyze.Tried(c.run, c.at)
+	if analyze.StoppedEarly(c.Run, c.Index) {
+		tried, planned := analyze.Tried(c.Run, c.Index)
 		pairs = append(pairs, "repetitions.tried", fmt.Sprintf("%d/%d", tried, planned))
 	}
-	if s, ok := analyze.SamplesOf(c.run, c.at); ok {
+	if s, ok := analyze.SamplesOf(c.Run, c.Index); ok {
 		pairs = append(pairs, "label", string(s.Label))
 		if s.Label != analyze.Undetermined {
 			pairs = append(pairs, "label.sure", strings.TrimSuffix(sureWords(s.Sure), " sure"))
 		}
 	}
-	if s != nil && s.report != nil {
-		pairs = append(pairs, "model", s.report.Model, "fingerprint", s.report.Fingerprint,
-			"requestId", s.report.RequestID, "finishReason", string(s.report.FinishReason),
-			"cached", flag(s.report.Cached), "recorded", flag(s.report.Recorded))
+	if s != nil && s.Report != nil {
+		pairs = append(pairs, "model", s.Report.Model, "fingerprint", s.Report.Fingerprint,
+			"requestId", s.Report.RequestID, "finishReason", string(s.Report.FinishReason),
+			"cached", flag(s.Report.Cached), "recorded", flag(s.Report.Recorded))
 	}
 	return nonEmpty(pairs...)
 }
 
 // whyText explains in full why an execution did not pass, and says what was asked.
-func whyText(e *plumb.Execution, s *session) string {
+func whyText(e *plumb.Execution, s *results.Session) string {
 	x := whyOf(e, s)
 	lines := x.lines(newTheme(false, true), 0)
 	for i := range lines {
 		_, lines[i], _ = strings.Cut(lines[i], "│ ")
 	}
-	if s != nil && s.report != nil && s.report.Prompt != "" {
-		lines = append(lines, "asked     "+askedOf(s.report.Prompt))
+	if s != nil && s.Report != nil && s.Report.Prompt != "" {
+		lines = append(lines, "asked     "+askedOf(s.Report.Prompt))
 	}
 	return strings.Join(lines, "\n")
 }

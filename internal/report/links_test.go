@@ -23,6 +23,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/text"
@@ -115,7 +116,7 @@ func linkRun(t *testing.T, name string, items ...string) string {
 }
 
 // linkSide opens a run directory as the side of a comparison.
-func linkSide(t *testing.T, path, ref string) (*compare.Side, Sessions) {
+func linkSide(t *testing.T, path, ref string) (*compare.Side, results.Sessions) {
 	t.Helper()
 	side, err := compare.Open(path+ref, compare.OpenOptions{})
 	if err != nil {
@@ -133,7 +134,7 @@ func linkSide(t *testing.T, path, ref string) (*compare.Side, Sessions) {
 func compareSides(tb interface {
 	Helper()
 	Fatal(...any)
-}, base, cand *compare.Side, renamed map[string]string, baseSessions, candSessions Sessions,
+}, base, cand *compare.Side, renamed map[string]string, baseSessions, candSessions results.Sessions,
 ) *Compared {
 	tb.Helper()
 	m, err := compare.Match(base, cand, compare.MatchOptions{Vary: []compare.Kind{compare.VaryAny}, Map: renamed})
@@ -470,7 +471,7 @@ func checkPairs(t *rapid.T, page string, c *Compared, names [2]string) {
 					}
 				}
 			}
-			sessions := []Sessions{c.Baseline, c.Candidate}[k]
+			sessions := []results.Sessions{c.Baseline, c.Candidate}[k]
 			_ = sessions(caseID, runner, func(ev plumb.Event) error {
 				if ev.Type == plumb.EventSessionFinished {
 					wanted = append(wanted, toldBy(names[k], caseID, runner, ev.Repetition, ev.Session))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/results"
 )
 
 // log is a run log in memory, as a run would write it.
@@ -111,7 +112,7 @@ func (l *log) direct(caseID, runnerID string, yield func(plumb.Event) error) err
 }
 
 // indexed is direct for logs with many executions.
-func (l *log) indexed() Sessions {
+func (l *log) indexed() results.Sessions {
 	events := map[[2]string][]plumb.Event{}
 	for _, ev := range l.events {
 		if ev.Type == plumb.EventSessionFinished || ev.Type == plumb.EventSessionJudged {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -95,7 +96,7 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	m := &page{limit: markdownSize}
 	rates := analyze.Rates(run)
 	mark := markup("✅")
-	switch runOutcome(run) {
+	switch results.Outcome(run) {
 	case plumb.OutcomeFail:
 		mark = "❌"
 	case plumb.OutcomeError, plumb.OutcomeSkipped:
@@ -104,7 +105,7 @@ func markdown(o *Options, run *plumb.Run) (string, error) {
 	}
 	g := gridOf(run, " · ", "–")
 	if g == nil {
-		m.add("## %s Plumb: %s\n\n", mark, verdictWords(run, rates.Overall, "–"))
+		m.add("## %s Plumb: %s\n\n", mark, results.Headline(run, rates.Overall, "–"))
 	} else {
 		m.add("## %s Plumb: %s\n\n", mark, g.title(run))
 		for i, h := range headlines(run, g, "–") {
@@ -282,7 +283,7 @@ func (m *page) flaky(run *plumb.Run) {
 
 func (m *page) figures(run *plumb.Run) {
 	spent := analyze.Spent(run, -1)
-	parts := []markup{marked("time %s", text.Millis(durationMs(run)))}
+	parts := []markup{marked("time %s", text.Millis(results.DurationMs(run)))}
 	if words := timesWords(run, "–"); words != "" {
 		parts = append(parts, set(words))
 	}
@@ -376,7 +377,7 @@ func (m *page) item(o *Options, run *plumb.Run, x int, details *int) error {
 		return nil
 	}
 	*details--
-	_, decided, err := c.decided(o.Sessions)
+	_, decided, err := c.Decided(o.Sessions)
 	if err != nil || decided == nil || c.Status == plumb.StatusUnexpectedPassed {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/script"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -80,8 +81,8 @@ type moduleReporter struct {
 
 // moduleCase is a case with at least one started execution.
 type moduleCase struct {
-	running map[string]*recording      // by runner
-	results map[string]json.RawMessage // by runner
+	running map[string]*results.Recording // by runner
+	results map[string]json.RawMessage    // by runner
 	passed  bool
 }
 
@@ -229,7 +230,7 @@ func (r *moduleReporter) Report(ev plumb.Event, run *plumb.Run) error {
 		if err != nil {
 			return err
 		}
-		rec.add(ev)
+		rec.Add(ev)
 		return nil
 	case plumb.EventExecutionFinished:
 		return r.executed(run, ev)
@@ -245,7 +246,7 @@ func (r *moduleReporter) begin(run *plumb.Run) error {
 	}
 	r.began = true
 	r.context = r.o.context(run)
-	ev := moduleEvent{Runners: run.Info.Runners, StartedAt: stamp(run.StartedAt)}
+	ev := moduleEvent{Runners: run.Info.Runners, StartedAt: results.Stamp(run.StartedAt)}
 	for i := range run.Cases {
 		text, err := r.o.info(&run.Cases[i])
 		if err != nil {
@@ -276,10 +277,10 @@ func (r *moduleReporter) callOf(
 
 // execution returns the recorded sessions of an execution. Its first event calls onCaseStart and
 // onRunnerStart.
-func (r *moduleReporter) execution(run *plumb.Run, ev plumb.Event) (*recording, error) {
+func (r *moduleReporter) execution(run *plumb.Run, ev plumb.Event) (*results.Recording, error) {
 	x := r.cases[ev.Case]
 	if x == nil {
-		x = &moduleCase{running: map[string]*recording{}, results: map[string]json.RawMessage{}, passed: true}
+		x = &moduleCase{running: map[string]*results.Recording{}, results: map[string]json.RawMessage{}, passed: true}
 		r.cases[ev.Case] = x
 		if err := r.callOf("onCaseStart", run, ev.Case, nil, nil); err != nil {
 			return nil, err
@@ -287,7 +288,7 @@ func (r *moduleReporter) execution(run *plumb.Run, ev plumb.Event) (*recording, 
 	}
 	rec := x.running[ev.Runner]
 	if rec == nil {
-		rec = &recording{}
+		rec = &results.Recording{}
 		x.running[ev.Runner] = rec
 		if err := r.callOf("onRunnerStart", run, ev.Case, run.Runner(ev.Runner), nil); err != nil {
 			return nil, err
@@ -306,27 +307,27 @@ func (r *moduleReporter) executed(run *plumb.Run, ev plumb.Event) error {
 	if err != nil {
 		return err
 	}
-	d := full
+	d := results.Full
 	if r.held > moduleDocument {
-		d = brief
+		d = results.Brief
 	}
 	c := cellAt(run, i)
-	res := c.result(rec, d)
+	res := c.Result(rec, d)
 	text, err := json.Marshal(res)
 	if err != nil {
 		return err
 	}
-	if err := r.callOf("onRunnerFinish", run, ev.Case, c.runner, json.RawMessage(text)); err != nil {
+	if err := r.callOf("onRunnerFinish", run, ev.Case, c.Runner, json.RawMessage(text)); err != nil {
 		return err
 	}
 	x := r.cases[ev.Case]
-	x.running[ev.Runner] = &recording{} // its sessions are no longer needed
+	x.running[ev.Runner] = &results.Recording{} // its sessions are no longer needed
 	r.held += len(text) - len(x.results[ev.Runner])
 	x.results[ev.Runner] = text
 	x.passed = x.passed && res.Passed
 	n := len(run.Info.Runners)
 	first := i / n * n
-	if !allDone(run.Executions[first : first+n]) {
+	if !results.AllDone(run.Executions[first : first+n]) {
 		return nil
 	}
 	return r.caseFinished(run, ev.Case, first, x)
@@ -345,7 +346,7 @@ func (r *moduleReporter) caseFinished(run *plumb.Run, caseID string, first int, 
 		r.held -= len(text)
 		if text == nil { // done before this process began
 			c := cellAt(run, first+k)
-			done := c.result(&recording{}, brief)
+			done := c.Result(&results.Recording{}, results.Brief)
 			res.Passed = res.Passed && done.Passed
 			var err error
 			if text, err = json.Marshal(done); err != nil {
@@ -364,7 +365,7 @@ func (r *moduleReporter) finish(run *plumb.Run) error {
 	if !r.hooks["onSuiteFinish"] || r.stopped {
 		return nil
 	}
-	for _, d := range []detail{full, brief} {
+	for _, d := range []results.Detail{results.Full, results.Brief} {
 		var doc bytes.Buffer
 		err := newResults(&r.o.Options, d).Write(&limited{&doc, moduleDocument}, run)
 		if errors.Is(err, errTooLarge) {
@@ -406,7 +407,7 @@ func (r *moduleReporter) Close() error {
 	}
 	var err error
 	if r.began && !r.over {
-		e := &resultError{Name: "Error", Message: "the run ended early"}
+		e := &results.Error{Name: "Error", Message: "the run ended early"}
 		if r.broke != nil {
 			e.Message = r.broke.Error()
 		}

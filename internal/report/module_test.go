@@ -13,6 +13,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/golden"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
@@ -242,11 +243,11 @@ func TestModuleBrokenOff(t *testing.T) {
 func TestModuleResultsAreDocumented(t *testing.T) {
 	l := agentLog()
 	x := cellAt(l.run(t), 0)
-	rec, err := x.record(l.sessions)
+	rec, err := x.Record(l.sessions)
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(x.result(rec, full))
+	text, err := json.Marshal(x.Result(rec, results.Full))
 	if err != nil {
 		t.Fatal(err)
 	}

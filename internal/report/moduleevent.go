@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/results"
 )
 
 // moduleContext is the documented ReporterContext.
@@ -39,7 +40,7 @@ type moduleEvent struct {
 	CaseIndex  int                `json:"caseIndex,omitempty"` // from 1
 	TotalCases int                `json:"totalCases,omitempty"`
 	Result     any                `json:"result,omitempty" redact:"values"`
-	Error      *resultError       `json:"error,omitempty"`
+	Error      *results.Error     `json:"error,omitempty"`
 }
 
 // moduleCaseInfo is the case that hooks receive: the case as in its suite, without functions. The

@@ -32,7 +32,7 @@ func repeatRows(run *plumb.Run, r analyze.Rate, whole bool, dash string) []repea
 			cells[1] = text.Percent(e.Value)
 		}
 		if e.OK {
-			cells[2] = shares(e.Lo, e.Hi, dash)
+			cells[2] = text.Shares(e.Lo, e.Hi, dash)
 		}
 		rows = append(rows, repeatRow{key, name, cells, e})
 	}
@@ -271,16 +271,16 @@ func CaseWords(run *plumb.Run, i int, dash string) string {
 	switch {
 	case ok:
 		words := fmt.Sprintf("%s/%s passed, %s (95 %% %s), flip rate %s, %s", text.Count(s.Passed), text.Count(s.Measured),
-			text.Percent(s.Rate()), shares(s.Lo, s.Hi, dash), text.Percent(s.Flips), s.Label)
+			text.Percent(s.Rate()), text.Shares(s.Lo, s.Hi, dash), text.Percent(s.Flips), s.Label)
 		if s.Label != analyze.Undetermined {
 			words += ", " + sureWords(s.Sure)
 		}
 		return words
 	case analyze.StoppedEarly(run, i):
 		return c.samplesWords() + ", so there is no pass rate of the case"
-	case c.repeats() > 1:
+	case c.Repeats() > 1:
 		return fmt.Sprintf("%d of %d repetitions measured: too few for a pass rate of the case", c.Passed+c.Failed,
-			c.repeats())
+			c.Repeats())
 	}
 	return ""
 }
@@ -288,11 +288,11 @@ func CaseWords(run *plumb.Run, i int, dash string) string {
 // samplesWords returns how many repetitions passed: of the planned ones, or if the execution stopped
 // early how many were tried, because the share of passed ones is then no estimate.
 func (c *cell) samplesWords() string {
-	if analyze.StoppedEarly(c.run, c.at) {
-		tried, planned := analyze.Tried(c.run, c.at)
+	if analyze.StoppedEarly(c.Run, c.Index) {
+		tried, planned := analyze.Tried(c.Run, c.Index)
 		return fmt.Sprintf("%d of %d tried", tried, planned)
 	}
-	return fmt.Sprintf("%d/%d", c.Passed, c.repeats())
+	return fmt.Sprintf("%d/%d", c.Passed, c.Repeats())
 }
 
 // Repeated reports whether more than one repetition of any execution is planned.

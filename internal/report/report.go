@@ -3,7 +3,7 @@
 //
 // A reporter is a function of the pair (event, run). Beyond a limited number of excerpts it keeps
 // nothing of a finished execution, so memory does not grow with the number of cases. A reporter
-// that needs whole sessions streams them from the log through [Sessions]. Reporters remove from the
+// that needs whole sessions streams them from the log through [results.Sessions]. Reporters remove from the
 // text of models, providers and suites everything that a terminal or a page would interpret.
 package report
 
@@ -20,6 +20,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/calibrate"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -48,8 +49,10 @@ type Options struct {
 	// Getenv looks up environment variables: NO_COLOR, TERM, GITHUB_ACTIONS, GITHUB_STEP_SUMMARY.
 	// It may be nil.
 	Getenv func(name string) string
-	// Sessions reads recorded sessions. Without it, reporters omit outputs.
-	Sessions Sessions
+	// Sessions reads recorded sessions. Without it, reporters omit outputs. Stored reads them without
+	// decoding what is only copied; it may be nil.
+	Sessions results.Sessions
+	Stored   results.Stored
 	// RunDir is the run directory, for reporters that write a file into it by default: with RunDir,
 	// html writes report.html there and prints the path to Out; without RunDir, it writes the page
 	// to Out.
@@ -86,11 +89,6 @@ type Explained struct {
 	Answer   string `json:"answer"`
 }
 
-// Sessions calls yield for each session-finished and session-judged event of one execution, in the
-// order of the log, and stops at the first error. When a session was measured or judged again, the
-// later event counts. Sessions is safe for concurrent use.
-type Sessions func(caseID, runnerID string, yield func(plumb.Event) error) error
-
 // The names of the reporters.
 const (
 	Terminal      = "terminal"
@@ -114,9 +112,9 @@ type kind struct {
 func kinds() []kind {
 	return []kind{
 		{name: Terminal, make: func(o Options) plumb.Reporter { return newTerminal(o) }},
-		{name: JSON, make: func(o Options) plumb.Reporter { return &resultsReport{newResults(&o, full), o.Out} }},
+		{name: JSON, make: func(o Options) plumb.Reporter { return &resultsReport{newResults(&o, results.Full), o.Out} }},
 		{name: JSONSummary, make: func(o Options) plumb.Reporter {
-			return &resultsReport{newResults(&o, brief), o.Out}
+			return &resultsReport{newResults(&o, results.Brief), o.Out}
 		}},
 		{name: JUnit, make: func(o Options) plumb.Reporter { return &atEnd{o, writeJUnit} }},
 		{name: GitHubActions, make: func(o Options) plumb.Reporter { return &atEnd{o, writeActions} }, mixes: true},
@@ -171,9 +169,29 @@ func New(name string, o Options) (plumb.Reporter, error) {
 	return nil, plumb.WithHint(err, "reporters: "+strings.Join(Names(), ", "))
 }
 
+// newResults returns the writer of a document of results.
+func newResults(o *Options, d results.Detail) *results.Writer {
+	w := results.Options{
+		Sessions: o.Sessions, Stored: o.Stored, Detail: d, Recorded: o.Recorded, Temp: o.Temp,
+		Calibrations: o.Calibrations,
+	}
+	if o.Lifts != nil {
+		w.Lifts = func() any {
+			if lifts := o.Lifts(); len(lifts) > 0 {
+				return lifts
+			}
+			return nil
+		}
+	}
+	return results.NewWriter(w)
+}
+
+// NewResults returns the writer of results.json.
+func NewResults(o Options) *results.Writer { return newResults(&o, results.Full) }
+
 // resultsReport writes a document of results to out.
 type resultsReport struct {
-	*Results
+	*results.Writer
 	out io.Writer
 }
 
@@ -181,7 +199,7 @@ func (r *resultsReport) Report(ev plumb.Event, run *plumb.Run) error {
 	if ev.Type == plumb.EventRunFinished {
 		return r.Write(r.out, run)
 	}
-	return r.Results.Report(ev, run)
+	return r.Writer.Report(ev, run)
 }
 
 // atEnd is a reporter that writes one document at the end of the run.
@@ -232,13 +250,8 @@ func Replay(r plumb.Reporter, events iter.Seq2[plumb.Event, error]) (*plumb.Run,
 	return run, errors.Join(r.Report(*end, run), r.Close())
 }
 
-// recorded reports whether the answers of a run are a recording. Replayed answers must never pass
-// as new ones.
-func (o *Options) recorded(run *plumb.Run) bool { return o.Recorded || recorded(run) }
-
-func recorded(run *plumb.Run) bool {
-	return slices.ContainsFunc(run.Info.Runners, func(r plumb.RunnerInfo) bool { return r.Kind == plumb.RunnerReplay })
-}
+// recorded reports whether the answers of a run are a recording.
+func (o *Options) recorded(run *plumb.Run) bool { return o.Recorded || results.Recorded(run) }
 
 // recordingNotice labels a recording. A judge may still have been called for it.
 func recordingNotice(info *plumb.RunInfo) string {

@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/results"
+	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 func TestNewUnknown(t *testing.T) {
@@ -79,7 +81,7 @@ func TestResultsDocumented(t *testing.T) {
 	}
 	l := mixed()
 	var out bytes.Buffer
-	if err := WriteResults(&out, l.run(t), l.sessions); err != nil {
+	if err := results.NewWriter(results.Options{Sessions: l.sessions}).Write(&out, l.run(t)); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
@@ -133,7 +135,7 @@ func TestResultsDocumented(t *testing.T) {
 func TestEachReportOnce(t *testing.T) {
 	for name, l := range map[string]*log{"mixed": mixed(), "repeats": repeats()} {
 		var out bytes.Buffer
-		if err := WriteResults(&out, l.run(t), l.sessions); err != nil {
+		if err := results.NewWriter(results.Options{Sessions: l.sessions}).Write(&out, l.run(t)); err != nil {
 			t.Fatal(err)
 		}
 		want := 0
@@ -146,7 +148,7 @@ func TestEachReportOnce(t *testing.T) {
 			t.Errorf("%s: %d session reports, want %d", name, got, want)
 		}
 		var summary bytes.Buffer
-		if err := newResults(&Options{Sessions: l.sessions}, brief).Write(&summary, l.run(t)); err != nil {
+		if err := newResults(&Options{Sessions: l.sessions}, results.Brief).Write(&summary, l.run(t)); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(summary.String(), "finalOutput") || !json.Valid(summary.Bytes()) {
@@ -358,11 +360,20 @@ func TestResultsDuringRun(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Replay(r, l.all()); err != nil {
-			t.Fatal(err)
+		events := func(yield func(plumb.Event, error) bool) {
+			for ev, err := range l.all() {
+				if ev.Type == plumb.EventRunFinished {
+					if spool, _ := os.ReadDir(dir); len(spool) != 1 {
+						t.Errorf("%s: nothing was rendered during the run", name)
+					}
+				}
+				if !yield(ev, err) {
+					return
+				}
+			}
 		}
-		if done := r.(*resultsReport).spool; done == nil {
-			t.Errorf("%s: nothing was rendered during the run", name)
+		if _, err := Replay(r, events); err != nil {
+			t.Fatal(err)
 		}
 		if diff := cmp.Diff(l.render(t, name, Options{}), out.String()); diff != "" {
 			t.Errorf("%s at the end (-), during the run (+):\n%s", name, diff)
@@ -406,7 +417,7 @@ func TestResultsStream(t *testing.T) {
 	before := heap()
 	w := &watching{}
 	start := time.Now()
-	if err := WriteResults(w, run, sessions); err != nil {
+	if err := results.NewWriter(results.Options{Sessions: sessions}).Write(w, run); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d MB in %v, heap grew by at most %d kB", w.n>>20, time.Since(start), (int64(w.peak)-int64(before))>>10)
@@ -443,4 +454,62 @@ func BenchmarkTerminalEvent(b *testing.B) {
 		}
 	}
 	r.Close()
+}
+
+// TestStored writes a run whose reports and verdicts are copied from its log. The document must be the
+// one with decoded sessions.
+func TestStored(t *testing.T) {
+	l := mixed()
+	large := answer(strings.Repeat("0123456789abcdef", 20<<10), 100) // for a file beside the log
+	l.events = l.events[:len(l.events)-1]
+	last := map[[2]string]*plumb.SessionReport{}
+	for i := range l.events {
+		ev := &l.events[i]
+		key := [2]string{ev.Case, ev.Runner}
+		switch {
+		case ev.Type == plumb.EventSessionFinished:
+			if ev.Case == "math-001" {
+				ev.Report = large
+			}
+			last[key] = ev.Report
+		case ev.Type == plumb.EventExecutionFinished && last[key] != nil: // with the figures of its session
+			r := last[key]
+			ev.Result.DurationMs, ev.Result.LatencyMs, ev.Result.Usage = r.DurationMs, r.LatencyMs, r.Usage
+		}
+	}
+	l.end("", 0)
+	dir, err := runlog.Create(t.TempDir(), l.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	index := &runlog.Index{}
+	defer index.Close()
+	w, err := runlog.Continue(dir, index, nil, func(plumb.Event, *plumb.Run) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, ev := range l.events {
+		if _, _, err := w.Append(ev, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range []results.Detail{results.Full, results.Brief} {
+		var decoded, copied bytes.Buffer
+		if err := results.NewWriter(results.Options{Sessions: index.Sessions, Detail: d}).Write(&decoded, w.Run); err != nil {
+			t.Fatal(err)
+		}
+		if err := results.NewWriter(results.Options{Stored: index.Stored, Detail: d}).Write(&copied, w.Run); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(decoded.String(), copied.String()); diff != "" {
+			t.Errorf("decoded (-), copied (+):\n%s", diff)
+		}
+		if d == results.Full && copied.Len() < 2*len(large.FinalOutput) {
+			t.Error("the large sessions are missing")
+		}
+	}
 }

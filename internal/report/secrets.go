@@ -3,6 +3,7 @@ package report
 import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/results"
 )
 
 // Reports remove secrets twice: from all input of a reporter, before anything is wrapped or
@@ -17,7 +18,7 @@ func without[T any](r *redact.Redactor, v T) T {
 }
 
 // Without returns s with the secrets that r knows removed.
-func Without(r *redact.Redactor, s Sessions) Sessions {
+func Without(r *redact.Redactor, s results.Sessions) results.Sessions {
 	if s == nil || !r.Hides() {
 		return s
 	}
@@ -62,6 +63,8 @@ func (o Options) guarded() Options {
 	if o.Fresh {
 		return o
 	}
-	o.Sessions = Without(o.Redact, o.Sessions)
+	if o.Redact.Hides() {
+		o.Sessions, o.Stored = Without(o.Redact, o.Sessions), nil
+	}
 	return o
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -238,12 +239,12 @@ func TestReportsShowNoSecret(t *testing.T) {
 			}
 			run, sessions := l.run(t), Without(r, l.sessions)
 			var doc bytes.Buffer
-			if err := WriteResults(&doc, run, sessions); err != nil {
+			if err := results.NewWriter(results.Options{Sessions: sessions}).Write(&doc, run); err != nil {
 				t.Fatal(err)
 			}
 			shown("results.json of "+what, readAs(t, JSON, doc.String()))
 			block := filepath.Join(t.TempDir(), "block.json")
-			if err := AppendBlock(t.Context(), block, run, sessions); err != nil {
+			if err := results.AppendBlock(t.Context(), block, run, sessions); err != nil {
 				t.Fatal(err)
 			}
 			data, err := os.ReadFile(block)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -314,7 +315,7 @@ func (s *summary) figures() {
 	if spent.Sessions > 0 {
 		fact("cost", costWords(spent, s.run))
 	}
-	fact("time", strings.TrimSuffix(text.Millis(durationMs(s.run))+"; "+timesWords(s.run, s.t.dash), "; "))
+	fact("time", strings.TrimSuffix(text.Millis(results.DurationMs(s.run))+"; "+timesWords(s.run, s.t.dash), "; "))
 	for i := range min(len(s.run.Info.Runners), summaryRows) {
 		if words := medianWords(s.run, analyze.RunnerRates(s.run, i).Overall, s.t.dash); words != "" {
 			fact("a case", notePrefix(s.run, i)+words)

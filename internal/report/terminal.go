@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -153,7 +154,7 @@ func (r *terminal) show(x execution, res *plumb.ExecutionResult, run *plumb.Run)
 	e, ok := r.excerpts[x]
 	switch {
 	case res.Status == plumb.StatusUnexpectedPassed:
-		e = excerpt{Message: unexpectedPass}
+		e = excerpt{Message: results.UnexpectedPass}
 	case !ok:
 		e = excerpt{Message: keep(res.Reason)}
 	}

@@ -1,4 +1,4 @@
-package report
+package results
 
 import (
 	"encoding/json"
@@ -22,6 +22,9 @@ type span struct {
 	runID, runnerID string
 }
 
+// positioned is how much of a damaged file is read to find the line of the damage.
+const positioned = 1 << 20
+
 // readBlocks finds the blocks of a results file. It holds only one block in memory.
 func readBlocks(path string) ([]span, error) {
 	err := doc.Regular(path, math.MaxInt64)
@@ -38,7 +41,7 @@ func readBlocks(path string) ([]span, error) {
 	defer f.Close()
 	spans, err := scanBlocks(f)
 	if damage, ok := errors.AsType[*blockError](err); ok {
-		text := make([]byte, min(damage.at, head))
+		text := make([]byte, min(damage.at, positioned))
 		n, _ := f.ReadAt(text, 0)
 		pos := doc.Position(path, text[:n], n)
 		err = fmt.Errorf("line %d: %s", pos.Line, damage.message)

@@ -1,4 +1,4 @@
-package report
+package results
 
 import (
 	"bufio"
@@ -171,7 +171,7 @@ func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
 		RunnerVersion: run.Info.PlumbVersion, RunID: run.Info.ID, RunnerID: runner.ID,
 		StartedAt: pythonTime(run.StartedAt),
 		Complete:  run.End != nil && run.End.Stop == "" && run.Totals.Finished == run.Totals.Planned,
-		Recorded:  recorded(run),
+		Recorded:  Recorded(run),
 	}}
 	if t := runner.Parameters.Temperature; t != nil {
 		b.Metadata.Temperature = pythonFloat(*t)
@@ -191,7 +191,7 @@ func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
 	fmt.Fprint(w, ",\n    \"results\": [")
 	sum, missing := blockSummary{}, []notMeasured{}
 	for i := r; i < len(run.Executions); i += len(run.Info.Runners) {
-		res, why, err := blockResultOf(cellAt(run, i), s)
+		res, why, err := blockResultOf(CellAt(run, i), s)
 		if err != nil {
 			return err
 		}
@@ -228,28 +228,28 @@ func writeBlock(w *bufio.Writer, run *plumb.Run, r int, s Sessions) error {
 }
 
 // blockResultOf returns the documented result of an execution, or why there is none.
-func blockResultOf(c cell, s Sessions) (*blockResult, *notMeasured, error) {
-	none := &notMeasured{TestID: c.info.ID, Outcome: c.Outcome, Reason: c.Reason}
+func blockResultOf(c Cell, s Sessions) (*blockResult, *notMeasured, error) {
+	none := &notMeasured{TestID: c.Info.ID, Outcome: c.Outcome, Reason: c.Reason}
 	if c.State != plumb.ExecutionDone || c.Outcome == plumb.OutcomeSkipped {
 		none.Outcome = plumb.OutcomeSkipped
 		return nil, none, nil
 	}
-	_, decided, err := c.decided(s)
+	_, decided, err := c.Decided(s)
 	if err != nil {
 		return nil, nil, err
 	}
 	unjudged := c.Outcome == plumb.OutcomeError && (c.Origin == plumb.OriginJudge || c.Origin == plumb.OriginAssertHook)
-	if decided == nil || decided.report == nil || !c.Outcome.Measured() && !unjudged {
+	if decided == nil || decided.Report == nil || !c.Outcome.Measured() && !unjudged {
 		return nil, none, nil
 	}
-	output := strings.ToValidUTF8(decided.report.FinalOutput, "\uFFFD") // as encoding/json writes it
-	hash, err := digest.Result(modelID(c.runner), c.info.ID, output)
+	output := strings.ToValidUTF8(decided.Report.FinalOutput, "\uFFFD") // as encoding/json writes it
+	hash, err := digest.Result(modelID(c.Runner), c.Info.ID, output)
 	if err != nil {
-		return nil, nil, fmt.Errorf("hash the result of case %s: %w", c.info.ID, err)
+		return nil, nil, fmt.Errorf("hash the result of case %s: %w", c.Info.ID, err)
 	}
 	res := &blockResult{
-		TestID: c.info.ID, Output: output, LatencyMs: cmp.Or(decided.report.LatencyMs, decided.report.DurationMs),
-		ResultHash: hash, Outcome: c.Outcome, Status: c.Status, CaseHash: c.info.Hash,
+		TestID: c.Info.ID, Output: output, LatencyMs: cmp.Or(decided.Report.LatencyMs, decided.Report.DurationMs),
+		ResultHash: hash, Outcome: c.Outcome, Status: c.Status, CaseHash: c.Info.Hash,
 	}
 	res.Assertion.Passed = c.Outcome == plumb.OutcomePass
 	res.Assertion.Details, err = blockDetails(decided, unjudged, c.Reason)
@@ -265,14 +265,14 @@ func blockResultOf(c cell, s Sessions) (*blockResult, *notMeasured, error) {
 
 // blockDetails returns the documented details of the assertion type, or a list of them for several
 // assertions.
-func blockDetails(s *session, unjudged bool, reason string) (json.RawMessage, error) {
+func blockDetails(s *Session, unjudged bool, reason string) (json.RawMessage, error) {
 	if unjudged {
 		return json.Marshal(map[string]any{"skipped": true, "reason": reason})
 	}
-	if s.judgement == nil || len(s.judgement.Verdicts) == 0 {
+	if s.Judgement == nil || len(s.Judgement.Verdicts) == 0 {
 		return json.RawMessage("{}"), nil
 	}
-	if v := s.judgement.Verdicts; len(v) == 1 {
+	if v := s.Judgement.Verdicts; len(v) == 1 {
 		if len(v[0].Details) > 0 {
 			return v[0].Details, nil
 		}
@@ -285,8 +285,8 @@ func blockDetails(s *session, unjudged bool, reason string) (json.RawMessage, er
 		Reason  string          `json:"reason"`
 		Details json.RawMessage `json:"details,omitempty"`
 	}
-	all := make([]one, len(s.judgement.Verdicts))
-	for i, v := range s.judgement.Verdicts {
+	all := make([]one, len(s.Judgement.Verdicts))
+	for i, v := range s.Judgement.Verdicts {
 		all[i] = one{v.Name, v.Pass, pythonFloat(v.Score), v.Reason, v.Details}
 	}
 	return json.Marshal(map[string]any{"assertions": all})
