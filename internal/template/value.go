@@ -1,7 +1,9 @@
 package template
 
 import (
+	"bytes"
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,7 +14,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// A value is nil, undefined, a bool, a number, unclear, a string, a *list, a *dict, a macro or a *regex. Lists and
+// A value is nil, undefined, a bool, a number, unclear, a string, a *list, a *dict, a *macro or a *regex. Lists and
 // mappings never change.
 type (
 	undefined struct{}
@@ -21,14 +23,13 @@ type (
 		keys   []string
 		values map[string]any
 	}
-	macro struct{ *node }
 	// unclear is a number that no text and no computation can stand for. It says why.
 	unclear string
 )
 
 // value returns the value of a variable.
-func (s *Scope) value(at int, v *doc.Value) any {
-	s.step(at, 1)
+func (s *Scope) value(v *doc.Value) any {
+	s.step(1)
 	switch v.Kind {
 	case doc.Bool:
 		return v.Text() == "true"
@@ -43,15 +44,16 @@ func (s *Scope) value(at int, v *doc.Value) any {
 	case doc.String:
 		return v.Text()
 	case doc.List:
-		l := &list{make([]any, len(v.List))}
+		l := &list{}
 		for i := range v.List {
-			l.items[i] = s.value(at, &v.List[i])
+			l.items = append(l.items, s.value(&v.List[i]))
 		}
 		return l
 	case doc.Map:
-		keys, values := make([]string, len(v.Members)), make([]any, len(v.Members))
+		var keys []string
+		var values []any
 		for i := range v.Members {
-			keys[i], values[i] = v.Members[i].Key, s.value(at, &v.Members[i].Value)
+			keys, values = append(keys, v.Members[i].Key), append(values, s.value(&v.Members[i].Value))
 		}
 		return newDict(keys, values)
 	case doc.Null:
@@ -68,49 +70,52 @@ func newDict(keys []string, values []any) *dict {
 		}
 		d.values[key] = values[i]
 	}
-	index := func(key string) uint64 {
-		if i, err := strconv.ParseUint(key, 10, 32); err == nil && strconv.FormatUint(i, 10) == key {
-			return i
-		}
-		return 1 << 32
-	}
 	slices.SortStableFunc(d.keys, func(a, b string) int { return cmp.Compare(index(a), index(b)) })
 	return d
 }
 
-func (s *Scope) step(at, n int) {
-	if s.steps += n; s.steps > maxSteps || n < 0 {
-		failHint(at, "a loop may be too long", "the templates of the case take more than %d steps", maxSteps)
+// pairs returns a list of keys and values.
+func (d *dict) pairs() (all []any) {
+	for _, key := range d.keys {
+		all = append(all, &list{[]any{key, d.values[key]}})
 	}
+	return all
 }
 
-// weight is the number of steps that a comparison of two values takes.
-func weight(values ...any) int {
-	n := 1
-	for _, v := range values {
-		switch v := v.(type) {
-		case string:
-			n += len(v) / 64
-		case number:
-			n += len(v) / 8
+// index returns the number of a key that is an index of JavaScript, and for others one that is larger.
+func index(key string) int {
+	if i, err := strconv.ParseUint(key, 10, 32); err == nil && strconv.FormatUint(i, 10) == key {
+		return int(i)
+	}
+	return math.MaxInt
+}
+
+// member returns the value of a key, an index, or length; undefined if there is none.
+func (s *Scope) member(of, key any) any {
+	if !isA(key, "a text", "a number") {
+		return undefined{}
+	}
+	name := s.printed(key)
+	if d, ok := of.(*dict); ok {
+		if v, ok := d.values[name]; ok {
+			return v
 		}
+		return undefined{}
 	}
-	return n
-}
-
-// made counts the bytes of a text that was made.
-func (s *Scope) made(at int, text string) string {
-	s.grow(at, len(text))
-	return text
-}
-
-func (s *Scope) grow(at, n int) {
-	if s.bytesMade += n; s.bytesMade > maxMade || n > doc.CaseBytes || n < 0 {
-		fail(at, "the templates of the case need too much memory")
+	i, n := index(name), size(of)
+	l, isList := of.(*list)
+	switch {
+	case name == "length" && n >= 0:
+		return fromInt(n)
+	case i >= n:
+		return undefined{}
+	case isList:
+		return l.items[i]
 	}
+	return part(of, i, i+1)
 }
 
-// describe names the kind of a value in messages.
+// describe names the kind of a value.
 func describe(v any) string {
 	switch v.(type) {
 	case nil:
@@ -133,8 +138,11 @@ func describe(v any) string {
 	return "a macro"
 }
 
+// isA reports whether a value has one of these kinds.
+func isA(v any, kinds ...string) bool { return slices.Contains(kinds, describe(v)) }
+
 // printed returns the text of a value that a tag inserts.
-func (s *Scope) printed(at int, v any) string {
+func (s *Scope) printed(v any) string {
 	switch v := v.(type) {
 	case nil, undefined:
 		return ""
@@ -145,48 +153,61 @@ func (s *Scope) printed(at int, v any) string {
 	case bool:
 		return strconv.FormatBool(v)
 	case unclear:
-		failHint(at, "put it in quotes", "%s", string(v))
+		failHint("put it in quotes", "%s", string(v))
 	case *dict:
-		failHint(at, "name one of its keys, or add | dump", "an object is not a text")
+		failHint("name one of its keys, or add | dump", "an object is not a text")
 	case *list:
-		return s.joined(at, v.items, ",", 0)
+		return s.joined(v.items, ",")
 	}
-	fail(at, "%s is not a text", describe(v))
+	fail("%s is not a text", describe(v))
 	return ""
 }
 
 // joined returns the texts of the elements of a list, as JavaScript does.
-func (s *Scope) joined(at int, items []any, separator string, depth int) string {
-	if depth > maxDepth {
-		fail(at, "the lists are nested too deeply")
-	}
-	var b strings.Builder
+func (s *Scope) joined(items []any, separator string) string {
+	defer s.enter("the lists are")()
+	size, texts := 0, make([]string, len(items))
 	for i, v := range items {
-		if i > 0 {
-			b.WriteString(separator)
-		}
-		if inner, ok := v.(*list); ok {
-			b.WriteString(s.joined(at, inner.items, ",", depth+1))
-		} else {
-			b.WriteString(s.printed(at, v))
-		}
-		s.step(at, 1)
-		if b.Len() > doc.CaseBytes {
-			s.grow(at, b.Len())
-		}
+		s.step(1)
+		texts[i] = s.printed(v)
+		size += len(texts[i]) + len(separator)
+		fits(size)
 	}
-	return s.made(at, b.String())
+	return s.make(strings.Join(texts, separator))
 }
 
 // concatenated returns the text of a value that is added to a text.
-func (s *Scope) concatenated(at int, v any) string {
-	switch v.(type) {
+func (s *Scope) concatenated(v any) string {
+	need(!isA(v, "nothing", "an undefined value"), "%s cannot be a part of a text", describe(v))
+	return s.printed(v)
+}
+
+// json appends a value as JSON, as JSON.stringify does.
+func (s *Scope) json(b []byte, v any, indent int) []byte {
+	defer s.enter("the lists are")()
+	s.step(1 + s.depth*indent/16)
+	fits(len(b))
+	switch v := v.(type) {
 	case nil:
-		return "null"
-	case undefined:
-		fail(at, "an undefined value cannot be a part of a text")
+		return append(b, "null"...)
+	case string:
+		b, _ = jsontext.AppendQuote(b, v)
+		return b
+	case *list:
+		b = append(b, '[')
+		for _, item := range v.items {
+			b = append(s.json(b, item, indent), ',')
+		}
+		return append(bytes.TrimSuffix(b, []byte(",")), ']')
+	case *dict:
+		b = append(b, '{')
+		for _, key := range v.keys {
+			b, _ = jsontext.AppendQuote(b, key)
+			b = append(s.json(append(b, ':'), v.values[key], indent), ',')
+		}
+		return append(bytes.TrimSuffix(b, []byte(",")), '}')
 	}
-	return s.printed(at, v)
+	return append(b, s.concatenated(v)...)
 }
 
 func truthy(v any) bool {
@@ -205,113 +226,86 @@ func truthy(v any) bool {
 }
 
 // same reports whether two values are the same for ===.
-func same(at int, a, b any) bool {
+func (s *Scope) same(a, b any) bool {
 	x, isNumber := a.(number)
 	y, both := b.(number)
-	return a == b || isNumber && both && x.value(at).Cmp(y.value(at)) == 0
+	return a == b || isNumber && both && s.rational(x).Cmp(s.rational(y)) == 0
 }
 
 // equal reports whether two values are the same for ==.
-func (s *Scope) equal(at int, a, b any) bool {
-	none := func(v any) bool { return v == nil || v == undefined{} }
+func (s *Scope) equal(a, b any) bool {
+	none := func(v any) bool { return isA(v, "nothing", "an undefined value") }
 	switch {
 	case none(a) || none(b):
 		return none(a) && none(b)
 	case describe(a) == describe(b):
-		return same(at, a, b)
+		return s.same(a, b)
 	}
-	order, known := s.compare(at, a, b)
+	order, known := s.compare(a, b)
 	return known && order == 0
 }
 
 // compare compares two values with <. known is false if JavaScript finds neither smaller.
-func (s *Scope) compare(at int, a, b any) (order int, known bool) {
+func (s *Scope) compare(a, b any) (order int, known bool) {
 	x, okX := a.(string)
 	y, okY := b.(string)
 	if okX && okY {
-		return slices.Compare(s.units(at, x), s.units(at, y)), true
+		s.step(weight(x) + weight(y))
+		return slices.Compare(units(x), units(y)), true
 	}
 	for _, v := range []any{a, b} {
-		switch v.(type) {
-		case *dict, *list, macro, *regex:
-			fail(at, "%s cannot be compared with %s", describe(a), describe(b))
-		}
+		ordered := !isA(v, "a list", "an object", "a macro", "a regular expression")
+		need(ordered, "%s cannot be compared with %s", describe(a), describe(b))
 	}
-	m, okM := s.toNumber(at, a)
-	n, okN := s.toNumber(at, b)
+	m, okM := s.toNumber(a)
+	n, okN := s.toNumber(b)
 	if !okM || !okN {
 		return 0, false
 	}
-	return m.value(at).Cmp(n.value(at)), true
+	return s.rational(m).Cmp(s.rational(n)), true
 }
 
 // units returns a text in UTF-16, in which JavaScript counts.
-func (s *Scope) units(at int, text string) []uint16 {
-	s.step(at, len(text)/32)
-	return utf16.Encode([]rune(text))
+func units(text string) []uint16 { return utf16.Encode([]rune(text)) }
+
+// size returns the number of elements of a list, or of the units of a text; -1 for other values.
+func size(v any) int {
+	switch v := v.(type) {
+	case string:
+		return len(units(v))
+	case *list:
+		return len(v.items)
+	}
+	return -1
 }
 
-// fromUnits returns a text. It fails if it begins or ends within a character.
-func fromUnits(at int, u []uint16) string {
-	text := string(utf16.Decode(u))
-	if !slices.Equal(utf16.Encode([]rune(text)), u) {
-		fail(at, "the text would be cut within a character")
+// part returns a part of a list or of a text. It fails for one that begins or ends within a character.
+func part(v any, from, to int) any {
+	if l, ok := v.(*list); ok {
+		return &list{l.items[from:to]}
 	}
+	text, _ := v.(string)
+	u := units(text)[from:to]
+	text = string(utf16.Decode(u))
+	need(slices.Equal(units(text), u), "the text would be cut within a character")
 	return text
 }
 
-// sequence returns the elements of a list, or the characters of a text.
-func (s *Scope) sequence(at int, v any) (items []any) {
+// elements returns the elements of a list, or the characters of a text.
+func (s *Scope) elements(v any) (items []any) {
 	switch v := v.(type) {
 	case *list:
-		s.step(at, len(v.items))
+		for _, item := range v.items {
+			s.step(weight(item))
+		}
 		return v.items
 	case string:
-		u := s.units(at, v)
-		s.step(at, 2*len(u))
-		for i := range u {
-			items = append(items, fromUnits(at, u[i:i+1]))
+		for _, r := range v {
+			s.step(2)
+			items = append(items, part(string(r), 0, 1))
 		}
 		return items
 	}
-	fail(at, "a list or a text is needed, not %s", describe(v))
+	fail("a list or a text is needed, not %s", describe(v))
 	return nil
-}
-
-// json appends a value as JSON, as JSON.stringify does.
-func (s *Scope) json(at int, b []byte, v any, depth, indent int) []byte {
-	s.step(at, 1)
-	s.grow(at, depth*indent)
-	if depth > maxDepth || len(b) > doc.CaseBytes {
-		fail(at, "the value is too large for JSON")
-	}
-	switch v := v.(type) {
-	case nil:
-		return append(b, "null"...)
-	case undefined:
-		fail(at, "an undefined value has no JSON")
-	case string:
-		b, _ = jsontext.AppendQuote(b, v)
-		return b
-	case *list:
-		b = append(b, '[')
-		for i, item := range v.items {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = s.json(at, b, item, depth+1, indent)
-		}
-		return append(b, ']')
-	case *dict:
-		b = append(b, '{')
-		for i, key := range v.keys {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b, _ = jsontext.AppendQuote(b, key)
-			b = s.json(at, append(b, ':'), v.values[key], depth+1, indent)
-		}
-		return append(b, '}')
-	}
-	return append(b, s.printed(at, v)...)
 }
