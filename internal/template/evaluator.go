@@ -5,29 +5,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/js"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
-// The limits of the templates of one case. They count work, not time, so that a suite is the same on each machine.
+// The limits of the templates of one case. They count work, not time: machines do not differ.
 const (
 	maxSteps = 4 << 20   // values that are computed
 	maxMade  = 128 << 20 // bytes of the texts that are made
 	maxCalls = 200       // macros within macros
-	maxDepth = 150       // expressions, blocks and lists within one another
+	maxDepth = 150       // expressions and blocks within one another
 )
-
-// nesting counts what is within one another.
-type nesting struct{ depth int }
-
-// enter counts a level of nesting. The function that it returns ends the level.
-func (n *nesting) enter(what string) func() {
-	n.depth++
-	bounded(n.depth, what)
-	return func() { n.depth-- }
-}
-
-func bounded(depth int, what string) { need(depth <= maxDepth, "%s nested too deeply", what) }
 
 // step counts work.
 func (s *Scope) step(n int) {
@@ -41,24 +31,50 @@ func weight(v any) int {
 	switch v := v.(type) {
 	case string:
 		return 1 + len(v)/64
-	case number:
+	case js.Number:
 		return 1 + len(v)/8
 	}
 	return 1
 }
 
-// make counts the bytes of a text that was made.
-func (s *Scope) make(text string) string {
-	fits(len(text))
-	s.made += len(text)
-	need(s.made <= maxMade, tooLarge)
-	return text
+// counted counts the bytes of a value that is a text.
+func (s *Scope) counted(v any) any {
+	if text, ok := v.(string); ok {
+		fits(len(text))
+		s.made += len(text)
+		need(s.made <= maxMade, tooLarge)
+	}
+	return v
 }
 
 const tooLarge = "the templates of the case need too much memory"
 
 // fits fails if a text would have too many bytes.
 func fits(bytes int) { need(bytes >= 0 && bytes <= doc.CaseBytes, tooLarge) }
+
+// must returns a value, or fails with the reason why there is none.
+func must[T any](v T, err error) T {
+	if err != nil {
+		failHint(plumb.Hint(err), "%v", err)
+	}
+	return v
+}
+
+// printed returns the text of a value.
+func (e *evaluator) printed(v any) string {
+	e.step(js.Nodes(v))
+	return must(js.Print(v))
+}
+
+// elements returns the elements of a list, or the characters of a text.
+func (e *evaluator) elements(of any) []any {
+	e.step(js.Nodes(of))
+	items := must(js.Elements(of))
+	for _, item := range items {
+		e.step(weight(item))
+	}
+	return items
+}
 
 // frame has the variables that a template defines in a block, and those of the blocks around it.
 type frame map[string]*any
@@ -101,7 +117,7 @@ func (e *evaluator) eval(n *expression) any {
 		args[i] = e.eval(arg)
 	}
 	e.at, e.lenient = n.at, lenient
-	v := n.apply(&call{e, n.name, args})
+	v := n.apply(call{e, n.name, args})
 	e.step(weight(v))
 	e.at = around
 	return v
@@ -109,21 +125,25 @@ func (e *evaluator) eval(n *expression) any {
 
 // write writes a text. It returns nil, the value of a statement.
 func (e *evaluator) write(s string) any {
-	e.out.WriteString(e.make(s))
-	need(e.written+e.out.Len() <= doc.CaseBytes, "the rendered case has more than %s", text.Size(doc.CaseBytes))
+	e.counted(s)
+	e.out.WriteString(s)
+	if e.written+e.out.Len() > doc.CaseBytes {
+		fail("the rendered case has more than %s", text.Size(doc.CaseBytes))
+	}
 	return nil
 }
 
 // captured returns the text of a block as a value.
-func (e *evaluator) captured(block *expression) string {
+func (e *evaluator) captured(block *expression) any {
 	inner := *e
 	inner.out, inner.quote, inner.lenient = &strings.Builder{}, nil, false
 	inner.eval(block)
-	return e.make(inner.out.String())
+	return e.counted(inner.out.String())
 }
 
-// expand returns the text of a macro. Its body sees the variables of the template as a whole, and changes none.
-func (e *evaluator) expand(m *macro, args []any) string {
+// expand returns the text of a macro. It sees the variables of the template as a whole, and
+// changes none.
+func (e *evaluator) expand(m *macro, args []any) any {
 	inner := *e
 	inner.calls, inner.frame, inner.lenient = e.calls+1, frame{}, false
 	need(inner.calls <= maxCalls, "macros call one another more than %d times", maxCalls)
@@ -147,30 +167,30 @@ func (e *evaluator) lookup(name string) (v any, defined bool) {
 	}
 	if given := e.vars.Get(name); given != nil {
 		if _, used := e.values[name]; !used {
-			e.values[name] = e.value(given)
+			e.values[name] = js.From(given)
 		}
 		return e.values[name], true
 	}
-	return undefined{}, false
+	return js.Undefined{}, false
 }
 
 // rounds returns the values of n variables in each round of a loop.
 func (e *evaluator) rounds(n int, of any) (rounds [][]any) {
-	if isA(of, "nothing", "an undefined value", "true or false", "a number") {
+	if js.Is(of, js.Nothing, js.NotDefined, js.Boolean, js.Numeric) {
 		return nil // as in Nunjucks
 	}
 	items := opt{}
-	if d, ok := of.(*dict); !ok {
+	if d, ok := of.(*js.Dict); !ok {
 		items = e.elements(of)
 	} else if need(n <= 2, "a loop over an object has a key and a value"); n == 2 {
-		items = d.pairs()
+		items = d.Pairs()
 	}
 	for _, item := range items {
 		values := []any{item}
 		if n > 1 {
-			l, ok := item.(*list)
-			need(ok, "a loop with several variables needs a list of lists, not of %s", describe(item))
-			values = l.items
+			l, ok := item.(*js.List)
+			need(ok, "a loop with several variables needs a list of lists, not of %s", js.KindOf(item))
+			values = l.Items
 		}
 		rounds = append(rounds, values)
 	}
@@ -178,14 +198,14 @@ func (e *evaluator) rounds(n int, of any) (rounds [][]any) {
 }
 
 // named calls a macro or range.
-func named(c *call) any {
+func named(c call) any {
 	f, defined := c.lookup(c.name)
 	m, isMacro := f.(*macro)
 	switch {
 	case isMacro:
 		return c.expand(m, c.args)
 	case !defined && c.name == "range":
-		return function{0, opt{undefined{}, number("1")}, numbers}.call(c)
+		return function{0, opt{js.Undefined{}, js.Number("1")}, numbers}.checked(c)
 	}
 	need(!defined, "%.40q is not a function", c.name)
 	failHint(doc.DidYouMean(c.name, []string{"range"}), "undefined function %.40q", c.name)
@@ -193,12 +213,12 @@ func named(c *call) any {
 }
 
 // method calls a function of a value, which has no other members.
-func method(c *call) any {
-	kind := describe(c.args[0])
+func method(c call) any {
+	kind := js.KindOf(c.args[0])
 	f, ok := methods[kind][c.name]
 	if !ok {
 		hint := doc.DidYouMean(c.name, slices.Sorted(maps.Keys(methods[kind])))
 		failHint(hint, "%s has no function %.40q", kind, c.name)
 	}
-	return f.call(c)
+	return f.checked(c)
 }

@@ -3,23 +3,26 @@ package template
 import (
 	"cmp"
 	"fmt"
-	"math/big"
 	"slices"
+
+	"github.com/plumb-eval/plumb/internal/js"
 )
 
-// expression is a part of a template: a function, and the expressions of its arguments. A statement is one, too, with the
-// value nil.
+// expression is a part of a template: a function, and the expressions of its arguments. A statement
+// is an expression that writes text, and has the value nil.
 type expression struct {
 	// at is the byte of the template that a problem with the value names.
 	at    int
-	apply func(*call) any
+	apply func(call) any
 	args  []*expression
 	// lenient is set if the first argument may be undefined.
 	lenient bool
-	// op is the operator of a value without parentheses, the name of a filter, or one of the words below.
+	// op is an operator, if there are no parentheses, | with the name of a filter, or a word below.
 	op string
-	// name is that of a function, a variable or a member. path is what messages call a variable or a member.
-	name, path string
+	// name is that of a function or a member, or a text or number that is written here.
+	name string
+	// path is what messages call a variable or a member.
+	path string
 	// inserted is set for a variable, and for its members that have names.
 	inserted bool
 }
@@ -28,13 +31,14 @@ const (
 	opText   = "text"   // a text of the template
 	opQuoted = "quoted" // a text in quotes, or the name of a member
 	opMember = "member" // a member with a name
+	opSafe   = "|safe"  // a value that is not quoted
 )
 
-func node(at int, apply func(*call) any, args ...*expression) *expression {
+func node(at int, apply func(call) any, args ...*expression) *expression {
 	return &expression{at: at, apply: apply, args: args}
 }
 
-func constant(at int, value any) *expression { return node(at, func(*call) any { return value }) }
+func constant(at int, value any) *expression { return node(at, func(call) any { return value }) }
 
 // quote returns a text in quotes.
 func quote(t token) *expression {
@@ -43,7 +47,8 @@ func quote(t token) *expression {
 	return n
 }
 
-// The ranks of operators, from the one that binds least. They are those of JavaScript, which runs the code of Nunjucks.
+// The ranks of operators, from the one that binds least. They are those of JavaScript, which runs
+// what Nunjucks makes of a template.
 const (
 	rankOr = iota + 1
 	rankAnd
@@ -59,10 +64,10 @@ const (
 	rankMember
 )
 
-// operator is what stands after a value. Some need no more than the two values beside them: they have a function.
+// operator is what can stand after a value. It has a function, if it is one of two values.
 type operator struct {
 	rank  int
-	apply func(*call) any
+	apply func(call) any
 }
 
 //nolint:gochecknoglobals // never changed
@@ -72,22 +77,22 @@ var operators = map[string]operator{
 	"not": {rank: rankIn}, // of not in
 	"in":  {rankIn, isIn},
 	"is":  {rank: rankIs},
-	"==":  {rankEqual, func(c *call) any { return c.equal(c.args[0], c.args[1]) }},
-	"!=":  {rankEqual, func(c *call) any { return !c.equal(c.args[0], c.args[1]) }},
-	"===": {rankEqual, func(c *call) any { return c.same(c.args[0], c.args[1]) }},
-	"!==": {rankEqual, func(c *call) any { return !c.same(c.args[0], c.args[1]) }},
+	"==":  {rankEqual, binary(js.Equal)},
+	"!=":  {rankEqual, func(c call) any { return !must(js.Equal(c.args[0], c.args[1])) }},
+	"===": {rankEqual, binary(js.Same)},
+	"!==": {rankEqual, func(c call) any { return !must(js.Same(c.args[0], c.args[1])) }},
 	"<":   {rankOrder, ordered(-1)},
 	">":   {rankOrder, ordered(1)},
 	"<=":  {rankOrder, ordered(-1, 0)},
 	">=":  {rankOrder, ordered(0, 1)},
-	"+":   {rankSum, plus},
-	"-":   {rankSum, arithmetic((*big.Rat).Sub)},
-	"~":   {rankSum, concatenation},
-	"*":   {rankProduct, arithmetic((*big.Rat).Mul)},
-	"/":   {rankProduct, arithmetic(quotient)},
-	"//":  {rankProduct, arithmetic(floor)},
-	"%":   {rankProduct, arithmetic(remainder)},
-	"**":  {rankPower, arithmetic(power)},
+	"+":   {rankSum, binary(js.Add)},
+	"-":   {rankSum, arithmetic("-")},
+	"~":   {rankSum, binary(js.Concat)},
+	"*":   {rankProduct, arithmetic("*")},
+	"/":   {rankProduct, arithmetic("/")},
+	"//":  {rankProduct, arithmetic("//")},
+	"%":   {rankProduct, arithmetic("%")},
+	"**":  {rankPower, arithmetic("**")},
 	"|":   {rank: rankFilter},
 	".":   {rank: rankMember},
 	"[":   {rank: rankMember},
@@ -95,24 +100,22 @@ var operators = map[string]operator{
 }
 
 // ordered returns a comparison that is true for some orders.
-func ordered(orders ...int) func(*call) any {
-	return func(c *call) any {
-		order, known := c.compare(c.args[0], c.args[1])
-		return known && slices.Contains(orders, order)
+func ordered(orders ...int) func(call) any {
+	return func(c call) any {
+		return slices.Contains(orders, must(js.Compare(c.args[0], c.args[1])))
 	}
 }
 
-func concatenation(c *call) any { return c.make(c.concatenated(c.args[0]) + c.concatenated(c.args[1])) }
-
-func plus(c *call) any {
-	if slices.ContainsFunc(c.args, func(v any) bool { return isA(v, "a text", "a list", "an object") }) {
-		return concatenation(c)
-	}
-	return c.compute((*big.Rat).Add, c.args[0], c.args[1])
+func arithmetic(op string) func(call) any {
+	return binary(func(a, b any) (js.Number, error) { return js.Compute(op, a, b) })
 }
 
-func arithmetic(o operation) func(*call) any {
-	return func(c *call) any { return c.compute(o, c.args[0], c.args[1]) }
+// binary returns a function of two values.
+func binary[T any](f func(a, b any) (T, error)) func(call) any {
+	return func(c call) any {
+		c.step(js.Nodes(c.args[0]) + js.Nodes(c.args[1]))
+		return c.counted(must(f(c.args[0], c.args[1])))
+	}
 }
 
 // expression parses an expression: a if b else c.
@@ -121,18 +124,18 @@ func (p *parser) expression() *expression {
 	if !p.is("if") {
 		return value
 	}
-	at, test, other := p.advance().at, p.operation(rankOr), constant(p.token.at, undefined{})
+	at, test, other := p.advance().at, p.operation(rankOr), constant(p.token.at, js.Undefined{})
 	if p.skip("else") {
 		other = p.operation(rankOr)
 	}
 	return choice(at, test, value, other)
 }
 
-// choice returns an expression with the value of one of two others, or of the test where there is none.
+// choice returns an expression with the value of one of two others. Without one, the test is it.
 func choice(at int, test, yes, no *expression) *expression {
-	n := node(at, func(c *call) any {
+	n := node(at, func(c call) any {
 		chosen := no
-		if truthy(c.args[0]) {
+		if js.Truthy(c.args[0]) {
 			chosen = yes
 		}
 		if chosen == nil {
@@ -146,10 +149,10 @@ func choice(at int, test, yes, no *expression) *expression {
 
 // operation parses a value, and operators after it that have at least the given rank.
 func (p *parser) operation(least int) *expression {
-	defer p.enter("the template is")()
+	defer p.enter()()
 	left := p.value(least)
 	for depth := 0; ; depth++ {
-		bounded(depth, "the template is")
+		bounded(depth)
 		if rank := p.rank(); rank == 0 || rank < least {
 			return left
 		}
@@ -161,7 +164,7 @@ func (p *parser) operation(least int) *expression {
 		case "not":
 			in := p.token
 			p.want("in")
-			left = not(op.at, p.binary(in, left))
+			left = not(op.at, p.infix(in, left))
 		case "is":
 			left = p.test(left)
 		case "|":
@@ -174,7 +177,7 @@ func (p *parser) operation(least int) *expression {
 		case "(":
 			left = p.call(left)
 		default:
-			left = p.binary(op, left)
+			left = p.infix(op, left)
 		}
 	}
 }
@@ -187,7 +190,7 @@ func (p *parser) rank() int {
 	return operators[p.token.text].rank
 }
 
-func (p *parser) binary(op token, a *expression) *expression {
+func (p *parser) infix(op token, a *expression) *expression {
 	o := operators[op.text]
 	n := node(op.at, o.apply, a, p.operation(o.rank+1))
 	// Nunjucks rounds a//b down, and gives it a rank of its own.
@@ -199,7 +202,7 @@ func (p *parser) binary(op token, a *expression) *expression {
 }
 
 func not(at int, of *expression) *expression {
-	return node(at, func(c *call) any { return !truthy(c.args[0]) }, of)
+	return node(at, func(c call) any { return !js.Truthy(c.args[0]) }, of)
 }
 
 // test parses the test after is.
@@ -219,7 +222,7 @@ func (p *parser) test(of *expression) *expression {
 // filter parses the filter of a value.
 func (p *parser) filter(of *expression) *expression {
 	n := p.function("filter", filters, of)
-	n.op, n.lenient = n.name, n.name == "default" || n.name == "d"
+	n.op, n.lenient = "|"+n.name, n.name == "default" || n.name == "d"
 	p.uses = append(p.uses, Use{Kind: "filter", Path: []string{n.name}})
 	return n
 }
@@ -247,12 +250,12 @@ func (p *parser) expressions(until string) (all []*expression) {
 	return all
 }
 
-// member returns a member of a value. Its name belongs to the path of the last variable, if that is the value.
+// member returns a member of a value. Its name belongs to the use of a variable, if it is of that.
 func (p *parser) member(at int, of, key *expression) *expression {
 	path := cmp.Or(of.path, "value") + "." + cmp.Or(key.name, "value")
-	n := node(at, func(c *call) any {
-		v := c.member(c.args[0], c.args[1])
-		need(c.lenient || v != undefined{}, "undefined variable %.40q", path)
+	n := node(at, func(c call) any {
+		v := must(js.Member(c.args[0], c.args[1]))
+		need(c.lenient || !js.Is(v, js.NotDefined), "undefined variable %.40q", path)
 		return v
 	}, of, key)
 	n.path = path
@@ -285,12 +288,10 @@ func (p *parser) value(least int) *expression {
 	switch {
 	case t.kind == quoted:
 		return quote(t)
-	case t.kind == digits:
-		n := constant(t.at, written(t.text))
+	case t.kind == digits, t.kind == pattern:
+		n := constant(t.at, t.value)
 		n.name = t.text
 		return n
-	case t.kind == pattern:
-		return constant(t.at, newRegex(t.text))
 	case t.text == "not" && least <= rankNot:
 		of := p.operation(rankNot)
 		if operators[of.op].rank >= rankEqual {
@@ -301,17 +302,17 @@ func (p *parser) value(least int) *expression {
 		return p.variable(t)
 	case t.text == "-", t.text == "+":
 		need(!p.is(t.text), unexpected, t.text)
-		n := node(t.at, operators["-"].apply, constant(t.at, number("0")), p.operation(rankMember))
+		n := node(t.at, operators["-"].apply, constant(t.at, js.Number("0")), p.operation(rankMember))
 		if t.text == "+" {
 			slices.Reverse(n.args)
 		}
 		return n
 	case t.text == "(":
-		n := node(t.at, func(c *call) any { return c.args[0] }, p.expression())
+		n := node(t.at, func(c call) any { return c.args[0] }, p.expression())
 		p.want(")")
 		return n
 	case t.text == "[":
-		return node(t.at, func(c *call) any { return &list{c.args} }, p.expressions("]")...)
+		return node(t.at, func(c call) any { return js.NewList(c.args) }, p.expressions("]")...)
 	case t.text == "{":
 		return p.object(t.at)
 	}
@@ -329,7 +330,7 @@ func (p *parser) variable(t token) *expression {
 		return constant(t.at, nil)
 	}
 	p.uses = append(p.uses, Use{Kind: "variable", Path: []string{t.text}, Bound: p.bound[t.text] > 0})
-	n := node(t.at, func(c *call) any {
+	n := node(t.at, func(c call) any {
 		v, defined := c.lookup(t.text)
 		if !defined && !c.lenient {
 			panic(&Problem{Message: fmt.Sprintf("undefined variable %.40q", t.text), Word: t.text})
@@ -342,7 +343,7 @@ func (p *parser) variable(t token) *expression {
 
 func (p *parser) object(at int) *expression {
 	var keys []string
-	n := node(at, func(c *call) any { return newDict(keys, c.args) })
+	n := node(at, func(c call) any { return js.NewDict(keys, c.args) })
 	p.each("}", func() {
 		isKey := p.token.kind == word || p.token.kind == quoted
 		need(isKey, "invalid template: the keys of an object are names or texts in quotes")

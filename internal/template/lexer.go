@@ -3,7 +3,8 @@ package template
 import (
 	"regexp"
 	"strings"
-	"unicode"
+
+	"github.com/plumb-eval/plumb/internal/js"
 )
 
 // kind is the kind of a token.
@@ -30,11 +31,13 @@ var (
 	escapes = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\`, "")
 )
 
-// token is a part of a tag. Of a text in quotes, text is the value.
+// token is a part of a tag. A text in quotes, which text has without them, a number and a regular
+// expression have a value.
 type token struct {
-	kind kind
-	text string
-	at   int
+	kind  kind
+	text  string
+	value any
+	at    int
 }
 
 // lexer splits a template into text and the tokens of its tags.
@@ -43,11 +46,9 @@ type lexer struct {
 	at   int
 	// token is the token that comes next in a tag.
 	token token
-	// trim is set after a tag that ends with a minus: white space at the start of the next text goes.
+	// trim is set after a tag that ends with a minus: the next text loses white space before it.
 	trim bool
 }
-
-func isSpace(r rune) bool { return unicode.IsSpace(r) && r != '\u0085' || r == '\uFEFF' }
 
 // upToTag returns the text before the next tag, and the two bytes that open it; "" at the end.
 func (l *lexer) upToTag() (text, open string) {
@@ -58,11 +59,11 @@ func (l *lexer) upToTag() (text, open string) {
 	l.at += len(text) + len(open)
 	l.token = token{text: "end of file", at: l.at - len(open)}
 	if l.trim && text != "" {
-		text, l.trim = strings.TrimLeftFunc(text, isSpace), false
+		text, l.trim = strings.TrimLeftFunc(text, js.IsSpace), false
 	}
 	if open != "" && strings.HasPrefix(l.text[l.at:], "-") {
 		l.at++
-		text = strings.TrimRightFunc(text, isSpace)
+		text = strings.TrimRightFunc(text, js.IsSpace)
 	}
 	return text, open
 }
@@ -78,7 +79,7 @@ func (l *lexer) upTo(pattern, name string) string {
 
 // advance returns the next token of a tag, and reads the one after it.
 func (l *lexer) advance() token {
-	before, rest := l.token, strings.TrimLeftFunc(l.text[l.at:], isSpace)
+	before, rest := l.token, strings.TrimLeftFunc(l.text[l.at:], js.IsSpace)
 	l.at = len(l.text) - len(rest)
 	l.token = token{text: "end of file", at: l.at}
 	if rest == "" {
@@ -92,13 +93,18 @@ func (l *lexer) advance() token {
 		t.kind++
 	}
 	l.at += len(t.text)
-	switch {
-	case t.kind == closing:
+	switch t.kind {
+	case closing:
 		l.trim = t.text[0] == '-'
-	case t.kind == quoted:
+	case quoted:
 		t.text = escapes.Replace(t.text[1 : len(t.text)-1])
-	case t.kind == digits && strings.Trim(t.text, "0123456789.") != "":
-		fail("invalid template: a number is digits, with a point at most")
+		t.value = t.text
+	case digits:
+		need(strings.Trim(t.text, "0123456789.") == "", "invalid template: a number is digits, with a point at most")
+		t.value = js.Parse(t.text)
+	case pattern:
+		t.value = must(js.ParseRegex(t.text[1:]))
+	case end, word, symbol:
 	}
 	return before
 }

@@ -4,18 +4,29 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/plumb-eval/plumb/internal/js"
 )
 
 // parser reads a template by recursive descent.
 type parser struct {
 	lexer
-	nesting
+	depth int
 	// tag is the word that ended a block.
 	tag  token
 	uses []Use
 	// bound are the names that the template defines, by the number of open blocks that define them.
 	bound map[string]int
 }
+
+// enter counts a level of nesting. The function that it returns ends the level.
+func (p *parser) enter() func() {
+	p.depth++
+	bounded(p.depth)
+	return func() { p.depth-- }
+}
+
+func bounded(depth int) { need(depth <= maxDepth, "the template is nested too deeply") }
 
 // refuse fails at a token that was read before.
 func (p *parser) refuse(at int, hint, format string, args ...any) {
@@ -72,9 +83,9 @@ func (p *parser) bind(by int, names ...string) {
 	}
 }
 
-// block parses up to a tag whose word is one of until, which becomes p.tag, or to the end of the template.
+// block parses up to a tag with a word of until, which becomes p.tag, or to the end of the text.
 func (p *parser) block(until ...string) *expression {
-	defer p.enter("the template is")()
+	defer p.enter()()
 	b := constant(p.at, nil)
 	for {
 		at := p.at
@@ -110,22 +121,21 @@ func (p *parser) body(until ...string) *expression {
 
 // close reads the end of a tag. The next token is not read, because text follows.
 func (p *parser) close(bracket, what string) {
-	ended := p.token.kind == closing && strings.HasSuffix(p.token.text, bracket)
-	need(ended, "invalid template: expected %s end", what)
+	need(p.token.kind == closing && strings.HasSuffix(p.token.text, bracket), "invalid template: expected %s end", what)
 }
 
 // plain returns a statement that writes a text.
 func plain(at int, text string) *expression {
-	n := node(at, func(c *call) any { return c.write(text) })
+	n := node(at, func(c call) any { return c.write(text) })
 	n.op = opText
 	return n
 }
 
 // insertion returns a statement that writes a value.
 func insertion(at int, of *expression) *expression {
-	return node(at, func(c *call) any {
+	return node(at, func(c call) any {
 		text := c.printed(c.args[0])
-		if c.quote != nil && of.op != "safe" {
+		if c.quote != nil && of.op != opSafe {
 			quoted, err := c.quote(text)
 			need(err == nil, "%v", err)
 			text = quoted
@@ -157,7 +167,7 @@ func (p *parser) statement(tag token) (n *expression) {
 		n = p.macro(tag.at)
 	case "filter":
 		var block *expression
-		n = insertion(tag.at, p.filter(node(tag.at, func(c *call) any { return c.captured(block) })))
+		n = insertion(tag.at, p.filter(node(tag.at, func(c call) any { return c.captured(block) })))
 		block = p.body("endfilter")
 	case "switch":
 		n = p.cases(tag.at)
@@ -175,7 +185,7 @@ func (p *parser) statement(tag token) (n *expression) {
 }
 
 func (p *parser) conditional(at int) *expression {
-	defer p.enter("the template is")()
+	defer p.enter()()
 	test, body, other := p.expression(), p.body("elif", "elseif", "else", "endif"), constant(at, nil)
 	switch p.tag.text {
 	case "elif", "elseif":
@@ -196,9 +206,9 @@ func (p *parser) loop(at int) *expression {
 	if p.tag.text == "else" {
 		other = p.body("endfor")
 	}
-	return node(at, func(c *call) any {
+	return node(at, func(c call) any {
 		rounds := c.rounds(len(names), c.args[0])
-		n, around := len(rounds), c.frame
+		n, around, number := len(rounds), c.frame, js.FromInt
 		if n == 0 {
 			return c.eval(other)
 		}
@@ -206,14 +216,14 @@ func (p *parser) loop(at int) *expression {
 		for i, values := range rounds {
 			c.step(1)
 			for k, name := range names {
-				c.frame[name] = new(any(undefined{}))
+				c.frame[name] = new(any(js.Undefined{}))
 				if k < len(values) {
 					c.frame[name] = new(values[k])
 				}
 			}
-			c.frame["loop"] = new(any(newDict(
+			c.frame["loop"] = new(any(js.NewDict(
 				[]string{"index", "index0", "revindex", "revindex0", "first", "last", "length"},
-				[]any{fromInt(i + 1), fromInt(i), fromInt(n - i), fromInt(n - i - 1), i == 0, i == n-1, fromInt(n)})))
+				[]any{number(i + 1), number(i), number(n - i), number(n - i - 1), i == 0, i == n-1, number(n)})))
 			c.eval(body)
 		}
 		c.frame = around
@@ -230,10 +240,10 @@ func (p *parser) assignment(at int) *expression {
 		p.close("%}", "block")
 		p.trim = false // Nunjucks keeps the white space here
 		block := p.block("endset")
-		value = node(at, func(c *call) any { return c.captured(block) })
+		value = node(at, func(c call) any { return c.captured(block) })
 	}
 	p.bind(1, names...)
-	return node(at, func(c *call) any {
+	return node(at, func(c call) any {
 		for _, name := range names {
 			c.frame.set(name, c.args[0])
 		}
@@ -255,7 +265,7 @@ func (p *parser) macro(at int) *expression {
 	p.want("(")
 	p.each(")", func() {
 		m.names = append(m.names, p.word().text)
-		value := constant(p.token.at, undefined{})
+		value := constant(p.token.at, js.Undefined{})
 		if p.skip("=") {
 			value = p.expression()
 		}
@@ -264,7 +274,7 @@ func (p *parser) macro(at int) *expression {
 	p.bind(1, m.names...)
 	m.body = p.body("endmacro")
 	p.bind(-1, m.names...)
-	return node(at, func(c *call) any {
+	return node(at, func(c call) any {
 		c.frame.set(m.name, m)
 		return nil
 	})
@@ -283,12 +293,12 @@ func (p *parser) cases(at int) *expression {
 	if p.tag.text == "default" {
 		bodies = append(bodies, p.body("endswitch"))
 	}
-	return node(at, func(c *call) any {
-		found := slices.IndexFunc(tests, func(test *expression) bool { return c.same(c.args[0], c.eval(test)) })
+	return node(at, func(c call) any {
+		found := slices.IndexFunc(tests, func(test *expression) bool { return must(js.Same(c.args[0], c.eval(test))) })
 		if found < 0 {
 			found = len(tests)
 		}
-		for _, body := range bodies[min(found, len(bodies)):] {
+		for _, body := range bodies[found:] {
 			if len(body.args) > 0 { // an empty case is the same as the next one
 				return c.eval(body)
 			}

@@ -1,11 +1,11 @@
-// Package template renders the templates of suites: the language of Nunjucks 3.2.4, which promptfoo and Jinja users
-// know, without its engine. A template is text, and what it inserts is data: it reaches the variables that it is given and
-// nothing else, no file, no environment, no clock, and no function but the filters and methods that are listed here.
+// Package template renders the templates of suites: the language of Nunjucks 3.2.4, which promptfoo
+// and Jinja users know, without its engine. A template is text, and what it inserts is data: it
+// reaches the variables that it is given and nothing else: no file, no environment, no clock, and
+// no function but the filters, tests and methods that are listed here. It gives the text that
+// Nunjucks gives, or an error with its place. docs/suites.md describes the language.
 //
-// A template gives the text that Nunjucks gives, or an error with its place. docs/suites.md describes the language.
-//
-// The parser makes expressions of a template, each a function with arguments that are expressions. The evaluator calls
-// them. Both end with a panic at a problem, which [Parse] and [Scope.Render] return.
+// The parser makes expressions of a template, and the evaluator calls their functions. Both panic
+// with a [Problem], which [Parse] and [Scope.Render] return.
 package template
 
 import (
@@ -60,7 +60,7 @@ func Parse(text string) (_ *Template, err error) {
 	return &Template{text, p.block(), p.uses}, nil
 }
 
-// Constant reports whether a template has neither an expression nor a statement, so that no value changes its text.
+// Constant reports whether a template has no expression and no statement, so no value changes it.
 func (t *Template) Constant() bool {
 	return !slices.ContainsFunc(t.body.args, func(n *expression) bool { return n.op != opText })
 }
@@ -83,14 +83,14 @@ func (t *Template) Uses() []Use { return t.uses }
 // Quote returns a text that stands for a value in another language, or why there is none.
 type Quote func(value string) (string, error)
 
-// Scope has the variables of a case, and counts the work of all its templates. It is not safe for concurrent use.
+// Scope has the variables of a case, and counts the work of all its templates. It is not safe for
+// concurrent use.
 type Scope struct {
 	vars *doc.Value
 	// values are the variables that were used.
 	values map[string]any
 	// steps counts computed values; made counts bytes of texts, written those of the case.
 	steps, made, written int
-	nesting
 	// at is the byte of the template where the evaluator is.
 	at int
 }
@@ -100,8 +100,8 @@ func NewScope(vars *doc.Value) *Scope {
 	return &Scope{vars: cmp.Or(vars, &doc.Value{}), values: map[string]any{}}
 }
 
-// Render renders a template. A value that it inserts passes quote, if that is not nil, except after the filter safe. An
-// error is a *[Problem].
+// Render renders a template. A value that it inserts passes quote, unless that is nil or the filter
+// safe is its last one. An error is a *[Problem].
 func (s *Scope) Render(t *Template, quote Quote) (text string, err error) {
 	defer recovered(t.text, &s.at, &err)
 	global := frame{}
