@@ -10,6 +10,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/js"
 	"github.com/plumb-eval/plumb/internal/template"
 )
 
@@ -299,7 +300,7 @@ func runsCode(v *doc.Value, types ...string) bool {
 
 // exact reports variables for JavaScript whose digits it would lose.
 func (x *expander) exact(v *doc.Value) {
-	if v.Kind == doc.Number && len(v.Infinite()) == 0 && !template.Exact(v.Text()) {
+	if v.Kind == doc.Number && len(v.Infinite()) == 0 && !js.Number(v.Text()).Exact() {
 		x.add(v.Place, fmt.Sprintf("JavaScript cannot hold the number %s exactly", v.Text()), "put it in quotes")
 	}
 	for i := range v.List {
