@@ -65,7 +65,8 @@ func (vm *VM) host(in []any) (result any, err error) {
 		}
 	}()
 	a = a[min(1, len(a)):]
-	value, err := vm.learned(op, a, func(context.Context) (any, error) { return vm.dispatch(op, a) })(vm.context())
+	perform := func(context.Context) (any, error) { return vm.dispatch(op, a) } //nolint:contextcheck // it is vm.context()
+	value, err := vm.learned(op, a, perform)(vm.context())
 	if err != nil {
 		return thrown(err), nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -43,7 +42,7 @@ type answer struct {
 // results of programs. What it wrote, printed and started is not repeated. What it started runs
 // until vm is closed.
 func (vm *VM) Copy(ctx context.Context, o Options) (*VM, error) {
-	if errors.Is(context.Cause(vm.life), ErrClosed) {
+	if vm.life.Err() != nil && !vm.Dead() {
 		return nil, ErrClosed
 	}
 	c := newVM(o, vm.original)

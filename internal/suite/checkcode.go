@@ -55,14 +55,13 @@ type checkCode struct {
 }
 
 // checksIn makes the bundle's checkCode, in place of an earlier one.
-func (b *Bundle) checksIn(h lib.Host) *checkCode {
+func (b *Bundle) checksIn(h lib.Host) {
 	b.closeChecks()
 	b.checkCode = &checkCode{bundle: b, host: h, room: lib.NewRoom(), modules: map[string]*lib.Module{}}
 	if b.origin != "" {
 		b.checkCode.dir = filepath.Dir(b.origin)
 	}
 	b.checkCode.options = config.Options(h, b.checkCode.dir)
-	return b.checkCode
 }
 
 func (b *Bundle) closeChecks() {

@@ -232,6 +232,7 @@ func TestF25_OwnCase(t *testing.T) {
 }
 
 func sameAsAlone(t *testing.T, suite func(t *testing.T, only string) []plumb.Case) {
+	t.Helper()
 	all := suite(t, "")
 	alone := map[string]string{}
 	for i := range all {
@@ -325,6 +326,9 @@ func TestU9_Started(t *testing.T) {
 // TestU9_Memory: code that runs out of memory is an error that says so, whatever the engine threw, also null or the error
 // of code that was loaded halfway.
 func TestU9_Memory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes long with the race detector, and all of it is one goroutine")
+	}
 	bodies := []string{
 		`new Array(1e8).fill("x")`, `new Array(2 ** 32 - 1).fill("x")`, `"x".repeat(2 ** 29)`, `"x".padEnd(1e8)`, `new Uint8Array(1e9)`,
 		`new ArrayBuffer(1e8)`, `Buffer.alloc(1e8)`, `Buffer.from("x".repeat(7e6)).toString("hex").repeat(3)`, `[..."x".repeat(5e6)]`,

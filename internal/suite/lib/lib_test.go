@@ -344,7 +344,10 @@ func TestClassify(t *testing.T) {
 	for _, c := range []struct {
 		id, message, want string
 	}{
-		{"full", "wrong alias", "wrong-alias"}, {"full", "something", ""}, {"full", "throw", "!cannot tell"}, {"full", "null", "!a failure class is"},
+		{"full", "wrong alias", "wrong-alias"},
+		{"full", "something", ""},
+		{"full", "throw", "!cannot tell"},
+		{"full", "null", "!a failure class is"},
 		{"late", "x", "later"},
 	} {
 		got := call[answer](t, v, "classify", c.id, `{"error":{"message":"`+c.message+`"}}`)
