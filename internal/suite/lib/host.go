@@ -116,7 +116,7 @@ func (h Host) start(ctx context.Context, start func(context.Context) (*script.VM
 		return vm, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.Is(err, script.ErrTimeout):
+	case TimedOut(err):
 		return nil, plumb.WithHint(fmt.Errorf("it did not finish loading within %s", text.Duration(limit)),
 			"does it wait for something at the top level?")
 	case errors.Is(err, script.ErrNeverSettled):

@@ -62,32 +62,37 @@ type Judging struct {
 // Judge calls an entry in a copy of the module, by the rules of [script.VM.Judge]. A call that took
 // too long while others ran is repeated alone, since they may have slowed it down.
 func (m *Module) Judge(ctx context.Context, to any, j Judging) error {
-	alone, err := m.judge(ctx, to, &j, min(1+int64(j.ReportSize>>20), roomSize))
-	if !alone && TimedOut(err) && ctx.Err() == nil {
+	slowed, err := m.judge(ctx, to, &j, min(1+int64(j.ReportSize>>20), roomSize))
+	if slowed && ctx.Err() == nil {
 		_, err = m.judge(ctx, to, &j, roomSize)
 	}
 	return err
 }
 
-// judge performs a call. It reports whether no other ran at the same time.
-func (m *Module) judge(ctx context.Context, to any, j *Judging, size int64) (alone bool, err error) {
+// judge performs a call. It reports whether the call took too long and others ran at the same time.
+func (m *Module) judge(ctx context.Context, to any, j *Judging, size int64) (slowed bool, err error) {
 	if m.room.free.Acquire(ctx, size) != nil {
-		return true, context.Cause(ctx)
+		return false, context.Cause(ctx)
 	}
 	defer m.room.free.Release(size)
-	first, number := m.room.running.Add(1) == 1, m.room.begun.Add(1)
+	alone, number := m.room.running.Add(1) == 1, m.room.begun.Add(1)
 	defer func() {
 		m.room.running.Add(-1)
-		alone = first && m.room.begun.Load() == number
+		slowed = slowed && (!alone || m.room.begun.Load() > number)
 	}()
-	vm, err := m.host.start(ctx, func(ctx context.Context) (*script.VM, error) { return m.vm.Copy(ctx, j.Options) })
+	vm, err := m.host.start(ctx, func(ctx context.Context) (*script.VM, error) {
+		vm, err := m.vm.Copy(ctx, j.Options)
+		slowed = TimedOut(err)
+		return vm, err
+	})
 	if err != nil {
-		return false, fmt.Errorf("load the module again: %w", err)
+		return slowed, fmt.Errorf("load the module again: %w", err)
 	}
 	defer func() { _ = vm.Close() }() // what it left was its own
 	limited, cancel := context.WithTimeout(ctx, j.Limit)
 	defer cancel()
-	return false, decode(to, j.Entry)(vm.Judge(limited, j.Entry, j.Args...))
+	err = decode(to, j.Entry)(vm.Judge(limited, j.Entry, j.Args...))
+	return TimedOut(err), err
 }
 
 // Close ends what the module started when it was loaded. Its error has the errors that belong to no
