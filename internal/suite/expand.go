@@ -94,7 +94,7 @@ func (x *expander) readDefaults(v *doc.Value) {
 		case m.Key == "id" || m.Key == "prompts":
 			x.add(m.Place, m.Key+" belongs to a case, not to defaults", "")
 		case !slices.Contains(caseKeys(), m.Key):
-			x.add(m.Place, fmt.Sprintf("unknown key %q in defaults", m.Key), caseKeyHint(m.Key))
+			x.add(m.Place, fmt.Sprintf("unknown key %q in defaults", m.Key), caseKeyHint(&m))
 		default:
 			x.defaults.Members = append(x.defaults.Members, m)
 		}
