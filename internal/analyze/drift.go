@@ -41,7 +41,6 @@ const (
 	DriftScore      = "score"      // the mean score of runs without texts
 	DriftLogprobs   = "logprobs"   // the log-probabilities of the first token
 	driftRaw        = "format"     // the distribution of the answers before normalization
-	DriftConformal  = "conformal"  // the second opinion, see [DriftOptions]
 )
 
 // driftStatistics are the statistics whose changes are drift.
@@ -86,8 +85,6 @@ type DriftOptions struct {
 	// DeletionAlpha is the level of the tests without some of the submitters; 0 means
 	// [DriftDeletionAlpha].
 	DeletionAlpha float64
-	// Conformal replaces the detectors by one that makes no assumption about distributions.
-	Conformal bool
 	// Precise spends up to 99,999 permutations on an alarm, for comparisons with other panels.
 	Precise bool
 }
@@ -237,17 +234,13 @@ func (p *DriftPanel) Evaluate(day int) []DriftAlarm {
 	p.latest = p.runs[len(p.runs)-1].day
 	spans := p.newSpans(day)
 	var alarms []DriftAlarm
-	if p.options.Conformal {
-		alarms = p.evaluateConformal(spans)
-	} else {
-		confirmed := map[string]bool{}
-		for _, name := range append(driftStatistics(), driftRaw) {
-			if name == driftRaw && confirmed[DriftMMD] {
-				p.epochs[driftRaw] = p.epochs[DriftMMD]
-				continue
-			}
-			alarms = append(alarms, p.evaluateStatistic(spans, name, confirmed)...)
+	confirmed := map[string]bool{}
+	for _, name := range append(driftStatistics(), driftRaw) {
+		if name == driftRaw && confirmed[DriftMMD] {
+			p.epochs[driftRaw] = p.epochs[DriftMMD]
+			continue
 		}
+		alarms = append(alarms, p.evaluateStatistic(spans, name, confirmed)...)
 	}
 	for i := range alarms {
 		p.kinds[alarms[i].Kind] = true

@@ -28,7 +28,6 @@ type driftCmd struct {
 	model    string
 	since    setting.Milliseconds
 	alphaDel float64
-	detector string
 }
 
 func driftCommand(a *app) *cobra.Command {
@@ -64,7 +63,6 @@ when no panel had enough data. docs/drift.md describes the method and the record
 	fs.Var(&c.since, "since", "report only changes found in this `time`, such as 30d")
 	numberVar(fs, &c.alphaDel, "alpha-del", "", analyze.DriftDeletionAlpha,
 		"level that a change must reach without any quarter of the submitters, between 0 and 1")
-	fs.StringVar(&c.detector, "detector", "", "`name` of another detector: conformal, for audits")
 	c.register(fs)
 	return cmd
 }
@@ -73,13 +71,6 @@ func (c *driftCmd) options() (analyze.DriftOptions, error) {
 	o := analyze.DriftOptions{DeletionAlpha: c.alphaDel}
 	if !(c.alphaDel > 0 && c.alphaDel < 1) {
 		return o, fmt.Errorf("--alpha-del %v is not between 0 and 1", c.alphaDel)
-	}
-	switch c.detector {
-	case "":
-	case analyze.DriftConformal:
-		o.Conformal = true
-	default:
-		return o, unknownWord("detector", c.detector, []string{analyze.DriftConformal})
 	}
 	return o, nil
 }

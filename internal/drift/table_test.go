@@ -91,9 +91,9 @@ func (m *measured) String() string {
 }
 
 // replayed returns the stream of one simulated replicate after its replay.
-func replayed(tb testing.TB, scenario string, seed uint64, o analyze.DriftOptions) *drift.Stream {
+func replayed(tb testing.TB, scenario string, seed uint64) *drift.Stream {
 	tb.Helper()
-	r := drift.NewReplay(o)
+	r := drift.NewReplay(analyze.DriftOptions{})
 	simulate(scenario, seed, func(rec *drift.Record) {
 		if err := r.Add(rec); err != nil {
 			tb.Fatal(err)
@@ -108,10 +108,9 @@ func measure(tb testing.TB, scenario string, seed, n int) *measured {
 	tb.Helper()
 	m := &measured{n: n, alarms: map[string]int{}}
 	null := strings.Contains(scenario, "null")
-	o := analyze.DriftOptions{Conformal: os.Getenv("PLUMB_DRIFT_DETECTOR") == analyze.DriftConformal}
 	for i := range n {
 		start := time.Now()
-		s := replayed(tb, scenario, uint64(seed+i), o)
+		s := replayed(tb, scenario, uint64(seed+i))
 		m.time += time.Since(start)
 		m.days += s.Status.Day + 1 - 14
 		delay, last := 0, map[string]int{}
