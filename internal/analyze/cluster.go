@@ -52,18 +52,6 @@ func ClusteredError(scores []float64, clusters []int) StandardErrors {
 	return StandardErrors{m, math.Sqrt(iid), math.Sqrt(miller), math.Sqrt(cr0), cr1}
 }
 
-// PairedClusteredError is [ClusteredError] of the differences baseline minus candidate.
-func PairedClusteredError(base, cand []float64, clusters []int) StandardErrors {
-	if len(base) != len(cand) {
-		return ClusteredError(nil, nil)
-	}
-	diffs := make([]float64, len(base))
-	for i := range base {
-		diffs[i] = base[i] - cand[i]
-	}
-	return ClusteredError(diffs, clusters)
-}
-
 // clusterSums adds the values of each cluster. Without clusters, each value is its own.
 func clusterSums(values []float64, clusters []int) []float64 {
 	if clusters == nil {

@@ -9,13 +9,6 @@ import (
 
 func TestWithin(t *testing.T) {
 	t.Parallel()
-	v, of, ok := analyze.WithinVariance([]analyze.Count{{1, 2}, {4, 4}, {1, 1}, {0, 0}, {2, 4}})
-	if want := (0.5 + 0 + 1.0/3) / 3; !ok || of != 3 || math.Abs(v-want) > 1e-12 {
-		t.Errorf("got %v of %d cases, want %v of 3", v, of, want)
-	}
-	if _, _, ok := analyze.WithinVariance([]analyze.Count{{1, 1}}); ok {
-		t.Error("a variance of one repetition")
-	}
 	sd, ok := analyze.WithinDeviation([][]float64{{1, 3}, {10, 12}, {7}})
 	if want := math.Sqrt(2.0); !ok || math.Abs(sd-want) > 1e-12 {
 		t.Errorf("got %v, want %v", sd, want)

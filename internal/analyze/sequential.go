@@ -2,17 +2,14 @@ package analyze
 
 import "math"
 
-// McNemarE returns the e-value against "the candidate is not worse" for cases that differ: b passed
-// on the baseline only, c on the candidate only. It can be looked at after each case: a test that
-// stops and rejects as soon as it is at least 1/alpha has level alpha. Swap b and c to test "not
-// better". With d = b+c,
+// LogMcNemarE returns the natural logarithm of the e-value against "the candidate is not worse" for
+// cases that differ: b passed on the baseline only, c on the candidate only. It can be looked at after
+// each case: a test that stops and rejects as soon as the e-value is at least 1/alpha has level alpha.
+// Swap b and c to test "not better". With d = b+c, the e-value is
 //
 //	2^(d+1) b! c! / (d+1)! P(Bin(d+1, 1/2) <= b)
 //
 // This is the mean of (2t)^b (2(1-t))^c over t uniform on (1/2, 1).
-func McNemarE(b, c int) float64 { return math.Exp(LogMcNemarE(b, c)) }
-
-// LogMcNemarE is the natural logarithm of [McNemarE], which has no limit of size.
 func LogMcNemarE(b, c int) float64 {
 	if b < 0 || c < 0 {
 		return math.NaN()
@@ -100,141 +97,4 @@ func (b *Betting) LogE() float64 {
 		sum += math.Exp(l - largest)
 	}
 	return largest + math.Log(sum/float64(len(b.logs)))
-}
-
-// CalibratorMixture turns a p-value into an e-value without a parameter: (1-p+p ln p)/(p ln^2 p),
-// the mean of [CalibratorPower] over kappa uniform on (0, 1) (Vovk and Wang 2021). It is 1/2 at p =
-// 1 and infinite at p = 0.
-func CalibratorMixture(p float64) float64 {
-	if !(p >= 0 && p <= 1) {
-		return math.NaN()
-	}
-	if p == 0 {
-		return math.Inf(1)
-	}
-	l := math.Log(p)
-	// With x = -l, (1-p+p l)/(p l^2) = (e^x-1-x)/x^2, which cancels for small x: the series is
-	// 1/2! + x/3! + x^2/4! + ...
-	if x := -l; x < 1 {
-		sum, term := 0.0, 0.5
-		for j := 3.0; sum+term != sum; j++ {
-			sum += term
-			term *= x / j
-		}
-		return sum
-	}
-	return (1 - p + p*l) / (p * l * l)
-}
-
-// CalibratorPower turns a p-value into an e-value: kappa p^(kappa-1), for kappa between 0 and 1.
-func CalibratorPower(p, kappa float64) float64 {
-	if !(p >= 0 && p <= 1 && kappa > 0 && kappa <= 1) {
-		return math.NaN()
-	}
-	return kappa * math.Pow(p, kappa-1)
-}
-
-// ConformalP returns the randomized p-value of a score among past ones: (#{past > score} + u
-// (#{past = score} + 1)) / (n+1). It is uniform if the scores are exchangeable and u is uniform
-// (Vovk 2019).
-func ConformalP(score float64, past []float64, u float64) float64 {
-	if math.IsNaN(score) || !(u >= 0 && u <= 1) {
-		return math.NaN()
-	}
-	above, equal := 0, 0
-	for _, p := range past {
-		switch {
-		case math.IsNaN(p):
-			return p
-		case p > score:
-			above++
-		case p == score:
-			equal++
-		}
-	}
-	return (float64(above) + u*float64(equal+1)) / float64(len(past)+1)
-}
-
-// ShiryaevRoberts returns the path of the detector R_t = (1+R_(t-1)) e_t, R_0 = 0, of e-values.
-// Without a change, the first R >= c comes after at least c steps on average (Shin, Ramdas and
-// Rinaldo 2022).
-func ShiryaevRoberts(e []float64) []float64 {
-	return path(e, func(at, e float64) float64 { return (1 + at) * e })
-}
-
-// CUSUME returns the path of the detector M_t = max(M_(t-1), 1) e_t, M_0 = 0, of e-values. It
-// alarms like [ShiryaevRoberts].
-func CUSUME(e []float64) []float64 {
-	return path(e, func(at, e float64) float64 { return max(at, 1) * e })
-}
-
-func path(e []float64, step func(at, e float64) float64) []float64 {
-	out := make([]float64, len(e))
-	at := 0.0
-	for i, e := range e {
-		at = step(at, e)
-		out[i] = at
-	}
-	return out
-}
-
-// TrimmedE returns the product of e-values without the drop largest ones. It is valid if at most
-// drop of their sources lie. It returns NaN if drop is negative, and 1 if no value is left.
-func TrimmedE(e []float64, drop int) float64 {
-	if drop < 0 {
-		return math.NaN()
-	}
-	product := 1.0
-	order := ascending(e)
-	for _, i := range order[:max(0, len(e)-drop)] {
-		product *= e[i]
-	}
-	return product
-}
-
-// CUSUMTabular returns the paths of the tabular cumulative sums of standardized observations
-// (Page 1954): up = max(0, up+z-k), down = max(0, down-z-k). It is a reference for teaching and
-// raises no alarm in Plumb: with mean and deviation from data it alarms too often.
-func CUSUMTabular(z []float64, k float64) (up, down []float64) {
-	up, down = make([]float64, len(z)), make([]float64, len(z))
-	var high, low float64
-	for i, z := range z {
-		high, low = max(0, high+z-k), max(0, low-z-k)
-		up[i], down[i] = high, low
-	}
-	return up, down
-}
-
-// CUSUMARL returns the average number of observations until a false alarm of [CUSUMTabular] at
-// height h, by the approximation of Siegmund (1985): with B = h+1.166, (e^(2kB)-2kB-1)/(2k^2) for
-// one side, and half of it for both.
-func CUSUMARL(k, h float64) (oneSided, twoSided float64) {
-	if !(k >= 0 && h > 0) {
-		return math.NaN(), math.NaN()
-	}
-	b := h + 1.166
-	oneSided = b * b // the limit at k = 0
-	if k > 0 {
-		oneSided = (math.Expm1(2*k*b) - 2*k*b) / (2 * k * k)
-	}
-	return oneSided, oneSided / 2
-}
-
-// PageHinkleyDown returns the path of the statistic of Page and Hinkley for a falling mean. With
-// the running mean, which includes x_t,
-//
-//	m_t    = m_(t-1) + x_t - mean_t + delta
-//	stat_t = max(0, largest m so far) - m_t
-//
-// Like [CUSUMTabular] it is a reference for teaching.
-func PageHinkleyDown(x []float64, delta float64) []float64 {
-	out := make([]float64, len(x))
-	sum, m, largest := 0.0, 0.0, 0.0
-	for i, x := range x {
-		sum += x
-		m += x - sum/float64(i+1) + delta
-		largest = max(largest, m)
-		out[i] = largest - m
-	}
-	return out
 }
