@@ -99,7 +99,7 @@ var homes = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema":  {"check"},
 	"charm.land":                             {"internal/report"},
 	"github.com/charmbracelet":               {"internal/report", "internal/text"},
-	"gonum.org/v1/gonum":                     {"internal/analyze"},
+	"gonum.org/v1/gonum":                     {"internal/analyze", "internal/drift"},
 	"github.com/gofrs/flock":                 {"internal/doc", "internal/runlog"},
 	"github.com/aymanbagabas/go-udiff":       {"internal/report", "internal/run"},
 	"modernc.org/quickjs":                    {"internal/script"},

@@ -24,5 +24,5 @@ func CaseTest(diffs []float64, clusters []int) (p float64, ok bool) {
 	if groups < 2 || !(e.CR1 > 0) {
 		return 0, false
 	}
-	return min(1, 2*tAbove(max(e.Mean, -e.Mean)/e.CR1, float64(groups-1))), true
+	return min(1, 2*TAbove(max(e.Mean, -e.Mean)/e.CR1, float64(groups-1))), true
 }

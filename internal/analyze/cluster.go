@@ -149,7 +149,7 @@ func ClusteredWilson(rates []float64, repetitions int, clusters []int, conf floa
 	if e.SE < tieTolerance {
 		n, e.SE = g, 0
 	} else {
-		ratio := z / tQuantile(conf, g-1)
+		ratio := z / TQuantile(conf, g-1)
 		n = max(1, min(n, p*(1-p)/(e.SE*e.SE))*ratio*ratio)
 	}
 	e.Lo, e.Hi, e.OK = lower(p*n, n, z), 1-lower((1-p)*n, n, z), true

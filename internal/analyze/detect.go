@@ -50,7 +50,7 @@ func (d RepeatedDesign) Detectable() float64 {
 	if d.Cases < 1 || d.Repeats < 1 || df < 1 {
 		return math.NaN()
 	}
-	t := tQuantile(1-Level, df) + tQuantile(2*Power-1, df)
+	t := TQuantile(1-Level, df) + TQuantile(2*Power-1, df)
 	return t * math.Sqrt(2*d.Within/float64(d.Repeats*d.Cases))
 }
 

@@ -242,7 +242,7 @@ func RateDifference(pairs []PairCounts, conf float64) Estimate {
 	z := normalQuantile(conf)
 	half := 2 * z * z / (float64(common+2) * float64(common+2))
 	if variance > 0 {
-		t := tQuantile(conf, df)
+		t := TQuantile(conf, df)
 		half += t * t * variance
 	}
 	half = math.Sqrt(half)
@@ -278,7 +278,7 @@ func CaseT(values []float64, clusters []int, conf float64) Estimate {
 	if !isConfidence(conf) || math.IsNaN(e.SE) || e.SE <= tieTolerance*math.Abs(e.Value) {
 		return e
 	}
-	half := tQuantile(conf, float64(clusterCount(len(values), clusters)-1)) * e.SE
+	half := TQuantile(conf, float64(clusterCount(len(values), clusters)-1)) * e.SE
 	e.Lo, e.Hi, e.OK = e.Value-half, e.Value+half, true
 	return e
 }

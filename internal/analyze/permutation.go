@@ -514,7 +514,7 @@ func GradedDifference(base, cand [][]float64, conf float64) Estimate {
 	if e.SE <= tieTolerance*math.Abs(e.Value) {
 		return e
 	}
-	half := tQuantile(conf, df) * e.SE
+	half := TQuantile(conf, df) * e.SE
 	e.Lo, e.Hi, e.OK = e.Value-half, e.Value+half, true
 	return e
 }

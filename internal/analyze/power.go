@@ -395,10 +395,10 @@ func (m *moments) intervalPower(alpha float64, once bool) float64 {
 	var half float64
 	if once {
 		between := max(0, m.loss2/n-loss*loss)
-		half = tQuantile(1-alpha, max(1, n-1)) * math.Sqrt((m.variance/n+between)/max(1, n-1))
+		half = TQuantile(1-alpha, max(1, n-1)) * math.Sqrt((m.variance/n+between)/max(1, n-1))
 	} else {
 		z := normalQuantile(1 - alpha)
-		t := tQuantile(1-alpha, max(1, m.sample*m.sample/m.squares))
+		t := TQuantile(1-alpha, max(1, m.sample*m.sample/m.squares))
 		half = math.Sqrt(t*t*m.sample/(n*n) + 2*z*z/((m.common+2)*(m.common+2)))
 	}
 	return normalBelow((loss - half) * n / math.Sqrt(m.variance))

@@ -90,7 +90,7 @@ func (t SnapshotTest) Case(measured, samples []float64) plumb.SnapshotCheck {
 	shrunk := (priorWeight*t.variance + (k-1)*variance) / (k + priorWeight - 1)
 	deviation := math.Sqrt(shrunk * (1/k + 1/r))
 	freedom := min(k+priorWeight-1, mostFreedom)
-	p := tAbove((ratio-t.margin)/deviation, freedom)
+	p := TAbove((ratio-t.margin)/deviation, freedom)
 	c.P, c.Failed = &p, p <= t.level
 	return c
 }
@@ -170,8 +170,8 @@ func (s *SnapshotSuite) test(ratios []float64) {
 		return
 	}
 	se := math.Sqrt(variance / m)
-	half := tQuantile(confidence, m-1) * se
-	p := tAbove((mean-math.Log(SnapshotMargin(s.Metric)))/se, m-1)
+	half := TQuantile(confidence, m-1) * se
+	p := TAbove((mean-math.Log(SnapshotMargin(s.Metric)))/se, m-1)
 	s.Ratio, s.Low, s.High = new(math.Exp(mean)), new(math.Exp(mean-half)), new(math.Exp(mean+half))
 	s.P, s.Failed = &p, p <= snapshotAlpha/2
 }

@@ -1,5 +1,5 @@
 // Package drift detects changes of the model behind a stable name: it reads records and runs, groups
-// them into panels, and replays them day by day through the detectors of package analyze.
+// them into panels, and replays them day by day through its detectors.
 package drift
 
 import (
@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
@@ -30,7 +29,7 @@ type Record struct {
 	Stream    string
 	Run       string
 	Submitter string
-	Answer    analyze.DriftAnswer
+	Answer    DriftAnswer
 }
 
 // dayZero is the start of day 0, 2026-01-01, in seconds since 1970-01-01.
@@ -126,7 +125,7 @@ func (p *parser) record(text []byte, line int) (*Record, error) {
 		return nil, p.problem(line, 1, "a record is an object, not "+v.Kind.JSON(), "")
 	}
 	r := &p.current
-	*r = Record{Answer: analyze.DriftAnswer{Score: math.NaN()}}
+	*r = Record{Answer: DriftAnswer{Score: math.NaN()}}
 	p.output, p.score = false, false
 	for i := range v.Members {
 		m := &v.Members[i]
@@ -258,7 +257,7 @@ func logprobs(r *Record, v *doc.Value) error {
 		if err != nil {
 			return wrong
 		}
-		r.Answer.Logprobs = append(r.Answer.Logprobs, analyze.TokenLogprob{Token: pair.List[0].Text(), Value: f})
+		r.Answer.Logprobs = append(r.Answer.Logprobs, TokenLogprob{Token: pair.List[0].Text(), Value: f})
 	}
 	return nil
 }
@@ -290,7 +289,7 @@ type Effect struct {
 }
 
 // JSON returns the JSON form of an alarm of a panel.
-func JSON(stream string, a *analyze.DriftAlarm) Alarm {
+func JSON(stream string, a *DriftAlarm) Alarm {
 	blamed := a.Blamed
 	if blamed == nil {
 		blamed = []string{}
@@ -298,13 +297,13 @@ func JSON(stream string, a *analyze.DriftAlarm) Alarm {
 	return Alarm{
 		Stream: stream, Day: a.Day, Kind: a.Kind, Date: Date(a.Day).Format(time.DateOnly), Onset: a.Onset,
 		OnsetRange: [2]int{a.OnsetLow, a.OnsetHigh}, Statistic: a.Statistic, Window: a.Window, P: a.P,
-		Effect:     Effect{figure(a.Effect.LostSimilarity, 1e4), figure(a.Effect.Alike, 1e4), figure(a.Effect.Score, 100)},
+		Effect:     Effect{rounded(a.Effect.LostSimilarity, 1e4), rounded(a.Effect.Alike, 1e4), rounded(a.Effect.Score, 100)},
 		Submitters: a.Submitters, Agreeing: a.Agreeing, Blamed: blamed, Attribution: a.Cause.Cause,
 	}
 }
 
-// figure rounds a figure to 1/unit. It is nil for NaN.
-func figure(v, unit float64) *float64 {
+// rounded rounds a figure to 1/unit. It is nil for NaN.
+func rounded(v, unit float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}

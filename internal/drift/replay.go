@@ -4,13 +4,12 @@ import (
 	"fmt"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 // Replay feeds records, in the order of their time, day by day to the detectors of their streams. It
 // keeps the records of the trailing days only.
 type Replay struct {
-	options analyze.DriftOptions
+	options DriftOptions
 	names   map[string]*Stream
 	latest  *Stream // that of the latest record; the next record is usually of the same one
 	// Streams are in order of their first record.
@@ -20,13 +19,13 @@ type Replay struct {
 // Stream is one stream of records: one panel.
 type Stream struct {
 	Name   string
-	Alarms []analyze.DriftAlarm
+	Alarms []DriftAlarm
 	// Status is that after the last day. Tested means that a test of the day level was
 	// possible on some day.
-	Status   analyze.DriftStatus
+	Status   DriftStatus
 	Tested   bool
 	possible bool
-	panel    *analyze.DriftPanel
+	panel    *DriftPanel
 	day      int
 	runs     map[runKey]*openRun
 	latest   *openRun   // that of the latest record
@@ -50,18 +49,18 @@ type capKey struct {
 
 // openRun is a run in the trailing days. One that the cap excludes has no answers.
 type openRun struct {
-	analyze.DriftRun
+	DriftRun
 	excluded, changed bool
 }
 
 // NewReplay returns a replay without records.
-func NewReplay(o analyze.DriftOptions) *Replay {
+func NewReplay(o DriftOptions) *Replay {
 	return &Replay{options: o, names: map[string]*Stream{}}
 }
 
-func newStream(name string, day int, o analyze.DriftOptions) *Stream {
+func newStream(name string, day int, o DriftOptions) *Stream {
 	return &Stream{
-		Name: name, panel: analyze.NewDriftPanel(o), day: day, lastDrop: day,
+		Name: name, panel: NewDriftPanel(o), day: day, lastDrop: day,
 		runs: map[runKey]*openRun{}, capped: map[capKey]bool{}, returns: map[int]Return{},
 	}
 }
@@ -128,13 +127,13 @@ func (s *Stream) run(rec *Record, day int) *openRun {
 	if run != nil {
 		return run
 	}
-	run = &openRun{DriftRun: analyze.DriftRun{ID: rec.Run, Submitter: rec.Submitter, Day: day}}
+	run = &openRun{DriftRun: DriftRun{ID: rec.Run, Submitter: rec.Submitter, Day: day}}
 	s.runs[key] = run
 	limit := capKey{rec.Submitter, day}
 	run.excluded = s.capped[limit]
 	s.capped[limit] = true
 	if s.latest != nil && !run.excluded { // runs usually have the same number of answers
-		run.Answers = make([]analyze.DriftAnswer, 0, len(s.latest.Answers))
+		run.Answers = make([]DriftAnswer, 0, len(s.latest.Answers))
 	}
 	return run
 }

@@ -1,10 +1,12 @@
-package analyze
+package drift
 
 import (
 	"cmp"
 	"math"
 	"math/rand/v2"
 	"slices"
+
+	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 // The effect floor: a change below these figures is recorded, but not shown as drift.
@@ -14,6 +16,9 @@ const (
 	floorAlike = 0.01
 )
 
+// confidence is the level of the intervals of an effect.
+const confidence = 0.95
+
 // effect returns the size of the change of an alarm, from up to 30 days on each side of the onset.
 func (c *spanCache) effect(a *DriftAlarm, test *windowTest) DriftEffect {
 	e := DriftEffect{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
@@ -21,7 +26,7 @@ func (c *spanCache) effect(a *DriftAlarm, test *windowTest) DriftEffect {
 		e.LostSimilarity, e.Alike = lost.point(), alike.point()
 	}
 	if _, fit := c.scoreChange(a, test); fit.df >= 1 && !math.IsNaN(fit.effect) {
-		half := tQuantile(confidence, fit.df) * fit.se
+		half := analyze.TQuantile(confidence, fit.df) * fit.se
 		e.Score, e.ScoreLow, e.ScoreHigh = 100*fit.effect, 100*(fit.effect-half), 100*(fit.effect+half)
 	}
 	return e
@@ -235,7 +240,7 @@ func (t *windowTest) where() []DriftPrompt {
 		p[i] = t.ofPrompt(i)
 		found[i] = DriftPrompt{Prompt: prompt.name, P: p[i]}
 	}
-	adjusted := BH(p)
+	adjusted := analyze.BH(p)
 	order := make([]int, len(prompts))
 	for i := range order {
 		order[i] = i

@@ -1,4 +1,4 @@
-package analyze
+package drift
 
 // ComparePeriods compares the runs of two periods of a panel, wherever they lie in time, with the
 // day-level tests of all statistics. p is the smallest p-value. ok is false if no test is possible,

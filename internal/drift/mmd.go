@@ -1,4 +1,4 @@
-package analyze
+package drift
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 
 	"gonum.org/v1/gonum/mathext"
+
+	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 // mmdTest is a permutation test with the statistic T = sum of d_ij over all chosen i and j. In each
@@ -159,7 +161,7 @@ func (x *mmdTest) moments() (mean, variance float64) {
 // p returns the p-value, in stages: the moments with skewness 0.6; if that is at most 0.1, the moments
 // of 99 random choices; if that is below 0.02, the share of 499 or 4,999 random choices that are at
 // least as extreme.
-func (x *mmdTest) p(seed func() Seed) float64 {
+func (x *mmdTest) p(seed func() analyze.Seed) float64 {
 	const skewness, first, second, enough = 0.6, 0.1, 0.02, 8
 	observed := x.observed()
 	mean, variance := x.moments()
@@ -218,7 +220,7 @@ type shuffles struct {
 	signs  []float64 // 1, or -1 for units that are not chosen
 }
 
-func newShuffles(x *mmdTest, seed Seed) *shuffles {
+func newShuffles(x *mmdTest, seed analyze.Seed) *shuffles {
 	return &shuffles{x: x, random: rand.New(rand.NewChaCha8(seed))}
 }
 
@@ -289,6 +291,6 @@ func (d *shuffles) fitted(observed float64, n int) float64 {
 }
 
 // driftSeed is the seed of a test on one window with the given runs.
-func driftSeed(statistic string, w driftWindow, units []string) Seed {
-	return NewSeed(fmt.Sprintf("drift %s %d %d %t", statistic, w.day, w.length, w.runs), units...)
+func driftSeed(statistic string, w driftWindow, units []string) analyze.Seed {
+	return analyze.NewSeed(fmt.Sprintf("drift %s %d %d %t", statistic, w.day, w.length, w.runs), units...)
 }

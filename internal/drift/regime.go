@@ -1,4 +1,4 @@
-package analyze
+package drift
 
 // DriftRegimes counts the prompts of a panel with at least 20 answers by the share of their most
 // frequent answer in the current epoch. Prompts at a border see weak changes first.

@@ -1,4 +1,4 @@
-package analyze
+package drift
 
 import (
 	"fmt"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"gonum.org/v1/gonum/stat/combin"
+
+	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 // near reports whether two figures are equal but for rounding.
@@ -88,7 +90,7 @@ func TestMoments(t *testing.T) {
 		if ratio := gotVariance / variance; ratio < 0.5 || ratio > 2 {
 			t.Errorf("%v: variance %v, want about %v", test, gotVariance, variance)
 		}
-		shuffled := newShuffles(x, NewSeed("test"))
+		shuffled := newShuffles(x, analyze.NewSeed("test"))
 		sum := 0.0
 		const draws = 20_000
 		for range draws {

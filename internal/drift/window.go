@@ -1,4 +1,4 @@
-package analyze
+package drift
 
 import (
 	"cmp"
@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"gonum.org/v1/gonum/stat/combin"
+
+	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 // windowTest is the test of one window: it compares the runs of the new days with those of the old
@@ -177,8 +179,8 @@ func (t *windowTest) without(skip []bool) testResult {
 }
 
 // seed identifies a test, for its random permutations.
-func (t *windowTest) seed(skip []bool) func() Seed {
-	return func() Seed {
+func (t *windowTest) seed(skip []bool) func() analyze.Seed {
+	return func() analyze.Seed {
 		units := make([]string, 0, len(t.runs))
 		for i, at := range t.runs {
 			if skip == nil || !skip[t.submitter[i]] {
@@ -273,7 +275,7 @@ func studentTest(effect, se, df float64) testResult {
 	if !(se > 0) {
 		return testResult{p: 1}
 	}
-	r := testResult{sign: 1, p: min(1, 2*tAbove(math.Abs(effect)/se, df))}
+	r := testResult{sign: 1, p: min(1, 2*analyze.TAbove(math.Abs(effect)/se, df))}
 	if effect < 0 {
 		r.sign = -1
 	}
