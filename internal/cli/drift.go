@@ -61,22 +61,22 @@ when no panel had enough data. docs/drift.md describes the method and the record
 	fs.StringArrayVar(&c.from, "from", nil, "replay the records of a `file`, - is standard input; repeatable, further files may follow")
 	fs.StringVar(&c.model, "model", "", "only runners with this `model`, as gpt-5 or openai:gpt-5")
 	fs.Var(&c.since, "since", "report only changes found in this `time`, such as 30d")
-	numberVar(fs, &c.alphaDel, "alpha-del", "", drift.DriftDeletionAlpha,
+	numberVar(fs, &c.alphaDel, "alpha-del", "", drift.DeletionAlpha,
 		"level that a change must reach without any quarter of the submitters, between 0 and 1")
 	c.register(fs)
 	return cmd
 }
 
-func (c *driftCmd) options() (drift.DriftOptions, error) {
-	o := drift.DriftOptions{DeletionAlpha: c.alphaDel}
+func (c *driftCmd) rules() (drift.Rules, error) {
+	rules := drift.Rules{DeletionAlpha: c.alphaDel}
 	if !(c.alphaDel > 0 && c.alphaDel < 1) {
-		return o, fmt.Errorf("--alpha-del %v is not between 0 and 1", c.alphaDel)
+		return rules, fmt.Errorf("--alpha-del %v is not between 0 and 1", c.alphaDel)
 	}
-	return o, nil
+	return rules, nil
 }
 
 func (c *driftCmd) run(ctx context.Context) error {
-	o, err := c.options()
+	rules, err := c.rules()
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (c *driftCmd) run(ctx context.Context) error {
 			return plumb.WithHint(errors.New("--model and --since select local runs; --from replays all records"),
 				"remove one of the flags")
 		}
-		return c.replay(ctx, o)
+		return c.replay(ctx, rules)
 	}
 	oldest := math.MinInt
 	if c.since > 0 {
@@ -96,7 +96,7 @@ func (c *driftCmd) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	panels, err := drift.Local(p.Runs(), c.model, o, func(id string, err error) {
+	panels, err := drift.Local(p.Runs(), c.model, rules, func(id string, err error) {
 		fmt.Fprintf(c.Stderr, "plumb: run %s is damaged: %s\n", id, c.clean(err.Error()))
 	})
 	if err != nil {
@@ -114,8 +114,8 @@ func (c *driftCmd) run(ctx context.Context) error {
 }
 
 // replay reads files of records.
-func (c *driftCmd) replay(ctx context.Context, o drift.DriftOptions) error {
-	r := drift.NewReplay(o)
+func (c *driftCmd) replay(ctx context.Context, rules drift.Rules) error {
+	r := drift.NewReplay(rules)
 	for _, name := range c.from {
 		err := func() error {
 			in := c.Stdin
@@ -235,7 +235,7 @@ func stateWords(s *drift.Stream, own bool) string {
 }
 
 // localWords counts the submitters that differ in the latest alarm that blames some.
-func localWords(alarms []drift.DriftAlarm) string {
+func localWords(alarms []drift.Alarm) string {
 	for i := len(alarms) - 1; i >= 0; i-- {
 		if a := &alarms[i]; len(a.Blamed) > 0 {
 			return fmt.Sprintf("%d of %s differ", len(a.Blamed), text.Plural(a.Submitters, "submitter"))
@@ -245,7 +245,7 @@ func localWords(alarms []drift.DriftAlarm) string {
 }
 
 // regimeWords tells how much the answers to the prompts vary, or "".
-func regimeWords(r drift.DriftRegimes) string {
+func regimeWords(r drift.Regimes) string {
 	var words []string
 	for _, kind := range []struct {
 		n    int
@@ -271,8 +271,8 @@ func regimeWords(r drift.DriftRegimes) string {
 func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 	a := e.Alarm
 	word := kindWord(a.Kind)
-	if a.Kind == drift.DriftConfirmed && s.Possible() {
-		word = kindWord(drift.DriftSuspect)
+	if a.Kind == drift.KindConfirmed && s.Possible() {
+		word = kindWord(drift.KindSuspect)
 	}
 	first := fmt.Sprintf("%s around %s", word, drift.Date(e.Onset).Format("2 January 2006"))
 	if e.Low != e.High {
@@ -291,7 +291,7 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 	lines := []string{first, scoreWords(a.Effect)}
 	if !own {
 		if len(a.Blamed) > 0 {
-			lines = append(lines, localWords([]drift.DriftAlarm{*a})+": "+strings.Join(a.Blamed, ", "))
+			lines = append(lines, localWords([]drift.Alarm{*a})+": "+strings.Join(a.Blamed, ", "))
 		} else {
 			lines = append(lines, fmt.Sprintf("%d of %s agree", a.Agreeing, text.Plural(a.Submitters, "submitter")))
 		}
@@ -300,7 +300,7 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 		lines = append(lines, fmt.Sprintf("back to the state before %s, from which it is not distinguishable (%s)",
 			drift.Date(e.Back.Before).Format("2 January 2006"), analyze.PWords(e.Back.P)))
 	}
-	if a.Kind == drift.DriftConfirmed {
+	if a.Kind == drift.KindConfirmed {
 		lines = append(lines, causeWords(a, own)...)
 		for _, w := range a.Where {
 			lines = append(lines, fmt.Sprintf("prompt %s: before %q, after %q", w.Prompt, text.Line(w.Before, 60),
@@ -318,13 +318,13 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 // kindWord describes the kind of an alarm.
 func kindWord(kind string) string {
 	switch kind {
-	case drift.DriftSuspect:
+	case drift.KindSuspect:
 		return "possible change"
-	case drift.DriftLocal:
+	case drift.KindLocal:
 		return "some submitters differ"
-	case drift.DriftFormat:
+	case drift.KindFormat:
 		return "the format changed"
-	case drift.DriftTrace:
+	case drift.KindTrace:
 		return "a change too small to matter"
 	default:
 		return "changed"
@@ -332,7 +332,7 @@ func kindWord(kind string) string {
 }
 
 // scoreWords tells whether scores are worse. That is another statement than whether answers changed.
-func scoreWords(e drift.DriftEffect) string {
+func scoreWords(e drift.Effect) string {
 	if math.IsNaN(e.Score) {
 		return "there are no scores to tell whether it is better or worse"
 	}
@@ -348,7 +348,7 @@ func scoreWords(e drift.DriftEffect) string {
 }
 
 // causeWords names the cause, the recorded facts that changed, and what would tell the cause.
-func causeWords(a *drift.DriftAlarm, own bool) []string {
+func causeWords(a *drift.Alarm, own bool) []string {
 	var lines []string
 	switch a.Cause.Cause {
 	case drift.CauseUnknown:

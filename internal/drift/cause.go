@@ -12,23 +12,23 @@ const (
 	CauseUnknown  = "cannot tell"
 )
 
-// DriftCause is the cause of an alarm.
-type DriftCause struct {
+// Cause is the cause of an alarm.
+type Cause struct {
 	Cause string
 	// Facts are the recorded facts that changed within the onset range.
-	Facts []DriftFact
+	Facts []Fact
 }
 
-// DriftFact is a fact that changed for some submitters.
-type DriftFact struct {
+// Fact is a fact that changed for some submitters.
+type Fact struct {
 	Provider            bool // a fact of the provider, not of the setup of the submitters
 	Name, Before, After string
 	Submitters          []string
 }
 
 // cause compares the facts recorded before the onset range with those after it.
-func (t *windowTest) cause(a *DriftAlarm, own bool) DriftCause {
-	c := DriftCause{Cause: CauseUnknown}
+func (t *windowTest) cause(a *Alarm, own bool) Cause {
+	c := Cause{Cause: CauseUnknown}
 	facts := map[[4]string][]string{}
 	clients, providers := make([]bool, len(t.names)), 0
 	recorded := make([]bool, len(t.names))
@@ -38,12 +38,12 @@ func (t *windowTest) cause(a *DriftAlarm, own bool) DriftCause {
 			continue
 		}
 		recorded[s] = len(before.client) > 0
-		for _, key := range ChangedFacts(before.client, after.client) {
+		for _, key := range changedFacts(before.client, after.client) {
 			clients[s] = true
 			fact := [4]string{"client", key, before.client[key], after.client[key]}
 			facts[fact] = append(facts[fact], name)
 		}
-		moved := ChangedFacts(before.provider, after.provider)
+		moved := changedFacts(before.provider, after.provider)
 		for _, key := range moved {
 			fact := [4]string{"provider", key, before.provider[key], after.provider[key]}
 			facts[fact] = append(facts[fact], name)
@@ -53,9 +53,9 @@ func (t *windowTest) cause(a *DriftAlarm, own bool) DriftCause {
 		}
 	}
 	for key, names := range facts {
-		c.Facts = append(c.Facts, DriftFact{key[0] == "provider", key[1], key[2], key[3], names})
+		c.Facts = append(c.Facts, Fact{key[0] == "provider", key[1], key[2], key[3], names})
 	}
-	slices.SortFunc(c.Facts, func(a, b DriftFact) int {
+	slices.SortFunc(c.Facts, func(a, b Fact) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Before, b.Before), cmp.Compare(a.After, b.After))
 	})
 	quorum := 2
@@ -66,7 +66,7 @@ func (t *windowTest) cause(a *DriftAlarm, own bool) DriftCause {
 	switch {
 	case setups && !slices.Contains(clients, false):
 		// Nobody is left who could tell the setup from the provider.
-	case setups && t.without(clients).p > DriftDeletionAlpha:
+	case setups && t.without(clients).p > DeletionAlpha:
 		c.Cause = CauseSetup
 	case !setups && providers >= quorum, t.sureWithout(clients, recorded, own):
 		c.Cause = CauseProvider
@@ -76,7 +76,7 @@ func (t *windowTest) cause(a *DriftAlarm, own bool) DriftCause {
 
 // around returns the last run of a submitter before the onset range, and its first one after it: two
 // days later, because an onset can be too early by as much, or its last one.
-func (t *windowTest) around(submitter int, a *DriftAlarm) (before, after *driftRun) {
+func (t *windowTest) around(submitter int, a *Alarm) (before, after *panelRun) {
 	const tolerance = 2
 	for i, at := range t.runs {
 		r := t.span.runs[at]
@@ -93,8 +93,8 @@ func (t *windowTest) around(submitter int, a *DriftAlarm) (before, after *driftR
 	return before, after
 }
 
-// ChangedFacts returns the names of facts that both sides recorded with different values.
-func ChangedFacts(before, after map[string]string) []string {
+// changedFacts returns the names of facts that both sides recorded with different values.
+func changedFacts(before, after map[string]string) []string {
 	var names []string
 	for name, value := range before {
 		if now, ok := after[name]; ok && now != value {
@@ -123,7 +123,7 @@ func (t *windowTest) sureWithout(clients, recorded []bool, own bool) bool {
 		return false
 	}
 	pooled := t.without(skip)
-	if pooled.p > driftAlpha {
+	if pooled.p > testAlpha {
 		return false
 	}
 	// The most influential submitters are the ones whose removal decides.
@@ -139,5 +139,5 @@ func (t *windowTest) sureWithout(clients, recorded []bool, own bool) bool {
 		skip[s] = true
 	}
 	r := t.without(skip)
-	return r.p <= DriftDeletionAlpha && r.sign == pooled.sign
+	return r.p <= DeletionAlpha && r.sign == pooled.sign
 }

@@ -9,57 +9,57 @@ import (
 
 // The constants of the drift detectors. docs/drift.md explains them.
 const (
-	// driftAlpha is the level of one test.
-	driftAlpha = 1e-3
-	// DriftDeletionAlpha is the level that a test without some of the submitters must reach.
-	DriftDeletionAlpha = 2e-2
-	// driftSpan is the number of days that the detectors look back, today included.
-	driftSpan = 62
-	// DriftOld is the number of days that a window is compared with.
-	DriftOld = 30
-	// driftLearning is the number of days without a test at the start of an epoch.
-	driftLearning = 14
-	// driftCoverage is the share of the prompts of a panel that a run must have to be tested.
-	driftCoverage = 0.8
-	// DriftSame is the number of days in which later alarms belong to the same event.
-	DriftSame = 14
+	// testAlpha is the level of one test.
+	testAlpha = 1e-3
+	// DeletionAlpha is the level that a test without some of the submitters must reach.
+	DeletionAlpha = 2e-2
+	// spanDays is the number of days that the detectors look back, today included.
+	spanDays = 62
+	// comparedDays is the number of days that a window is compared with.
+	comparedDays = 30
+	// learningDays is the number of days without a test at the start of an epoch.
+	learningDays = 14
+	// leastCoverage is the share of the prompts of a panel that a run must have to be tested.
+	leastCoverage = 0.8
+	// sameEventDays is the number of days in which later alarms belong to the same event.
+	sameEventDays = 14
 )
 
 // The kinds of drift alarms.
 const (
-	DriftConfirmed = "drift"   // the day level rejects, also without any quarter of the submitters
-	DriftSuspect   = "suspect" // the run level rejects, also without any quarter of the submitters
-	DriftLocal     = "local"   // the day level rejects, but not without some of the submitters
-	DriftFormat    = "format"  // only white space or the form of characters changed
-	DriftTrace     = "trace"   // a change that is too small to matter
+	KindConfirmed = "drift"   // the day level rejects, also without any quarter of the submitters
+	KindSuspect   = "suspect" // the run level rejects, also without any quarter of the submitters
+	KindLocal     = "local"   // the day level rejects, but not without some of the submitters
+	KindFormat    = "format"  // only white space or the form of characters changed
+	KindTrace     = "trace"   // a change that is too small to matter
 )
 
 // The statistics of the drift detectors.
 const (
-	DriftMMD        = "mmd"        // the distribution of the answers
-	DriftTypicality = "typicality" // how much each answer is like the others
-	DriftScore      = "score"      // the mean score of runs without texts
-	DriftLogprobs   = "logprobs"   // the log-probabilities of the first token
-	driftRaw        = "format"     // the distribution of the answers before normalization
+	statisticMMD        = "mmd"        // the distribution of the answers
+	statisticTypicality = "typicality" // how much each answer is like the others
+	statisticScore      = "score"      // the mean score of runs without texts
+	statisticLogprobs   = "logprobs"   // the log-probabilities of the first token
+	statisticFormat     = "format"     // the distribution of the answers before normalization
 )
 
-// driftStatistics are the statistics whose changes are drift.
-func driftStatistics() []string {
-	return []string{DriftMMD, DriftTypicality, DriftScore, DriftLogprobs}
+// statistics are the statistics whose changes are drift.
+func statistics() []string {
+	return []string{statisticMMD, statisticTypicality, statisticScore, statisticLogprobs}
 }
 
-// DriftRun is one run of a suite by one submitter. Day is the number of UTC days since 2026-01-01.
-type DriftRun struct {
+// Run is one run of a suite by one submitter. Day is the number of UTC days since 2026-01-01.
+type Run struct {
 	ID, Submitter string
 	Day           int
-	Answers       []DriftAnswer
+	Answers       []Answer
 	// Client and Provider are recorded facts that can explain a change: of the setup of the
 	// submitter, such as the version of the agent, and of the provider, such as the served model.
 	Client, Provider map[string]string
 }
 
-// DriftAnswer is the answer to one prompt, once. A run can have several answers to one prompt.
-type DriftAnswer struct {
+// Answer is the answer to one prompt, once. A run can have several answers to one prompt.
+type Answer struct {
 	Prompt string
 	// Text is the answer, if HasText is set. Otherwise Hash can hold its SHA-256 in hex.
 	Text    string
@@ -77,21 +77,21 @@ type TokenLogprob struct {
 	Value float64
 }
 
-// DriftOptions select how a panel is tested.
-type DriftOptions struct {
+// Rules select how a panel is tested.
+type Rules struct {
 	// Own means that one person made all runs, so that no submitter can lie: the detectors do not
 	// repeat tests without some of the submitters.
 	Own bool
 	// DeletionAlpha is the level of the tests without some of the submitters; 0 means
-	// [DriftDeletionAlpha].
+	// [DeletionAlpha].
 	DeletionAlpha float64
 	// Precise spends up to 99,999 permutations on an alarm, for comparisons with other panels.
 	Precise bool
 }
 
-// DriftEffect is the size of a change, from at most 30 days on each side. A figure that cannot be
+// Effect is the size of a change, from at most 30 days on each side. A figure that cannot be
 // computed is NaN.
-type DriftEffect struct {
+type Effect struct {
 	// LostSimilarity is the mean over prompts of 1 - 2k(old,new)/(k(old,old)+k(new,new)), where k is
 	// the mean kernel of two answers. Alike is the mean of k(new,new)/k(old,old) - 1; it is negative
 	// if answers vary more than before.
@@ -101,14 +101,14 @@ type DriftEffect struct {
 	Score, ScoreLow, ScoreHigh float64
 }
 
-// DriftPrompt is a prompt whose answers changed, with one answer before and one after.
-type DriftPrompt struct {
+// ChangedPrompt is a prompt whose answers changed, with one answer before and one after.
+type ChangedPrompt struct {
 	Prompt, Before, After string
 	P                     float64
 }
 
-// DriftAlarm is an alarm of one statistic of a panel.
-type DriftAlarm struct {
+// Alarm is an alarm of one statistic of a panel.
+type Alarm struct {
 	// Day is the day on which the alarm was raised, from data up to this day.
 	Day       int
 	Kind      string
@@ -120,31 +120,31 @@ type DriftAlarm struct {
 	P                          float64
 	// YearP bounds the probability of such an alarm within a year without a change.
 	YearP  float64
-	Effect DriftEffect
+	Effect Effect
 	// Submitters counts the submitters in the test, Agreeing those whose own runs changed in the
 	// same way. Blamed lists those without whom there is no alarm.
 	Submitters, Agreeing int
 	Blamed               []string
-	Where                []DriftPrompt
-	Cause                DriftCause
+	Where                []ChangedPrompt
+	Cause                Cause
 }
 
-// DriftPanel is the detector state of one panel: the runs of the trailing days, and one number for
+// panel is the detector state of one panel: the runs of the trailing days, and one number for
 // each statistic.
 //
-// [DriftPanel.Add] takes runs and [DriftPanel.Evaluate] tests a day. The result depends only on the
-// runs of the trailing 62 days and on the epochs: a panel that [RestoreDriftPanel] makes from these
+// [panel.Add] takes runs and [panel.Evaluate] tests a day. The result depends only on the
+// runs of the trailing 62 days and on the epochs: a panel that [restorePanel] makes from these
 // gives the same alarms.
-type DriftPanel struct {
-	options DriftOptions
-	epochs  map[string]int
+type panel struct {
+	rules  Rules
+	epochs map[string]int
 
-	runs    []*driftRun // ordered by day, submitter and id
-	byID    map[string]*driftRun
-	prompts map[string]*driftPrompt
+	runs    []*panelRun // ordered by day, submitter and id
+	byID    map[string]*panelRun
+	prompts map[string]*panelPrompt
 	sets    map[string]*promptSet
-	crowd   map[string]*driftSubmitter
-	pool    []*driftRun // the runs with texts, in order of arrival
+	crowd   map[string]*submitter
+	pool    []*panelRun // the runs with texts, in order of arrival
 	seq     int
 	raws    int // answers of which another run has the same text in another form
 	dense   []float32
@@ -157,75 +157,75 @@ type DriftPanel struct {
 	tested      bool
 }
 
-// NewDriftPanel returns a panel without runs.
-func NewDriftPanel(o DriftOptions) *DriftPanel {
-	if o.DeletionAlpha == 0 {
-		o.DeletionAlpha = DriftDeletionAlpha
+// newPanel returns a panel without runs.
+func newPanel(rules Rules) *panel {
+	if rules.DeletionAlpha == 0 {
+		rules.DeletionAlpha = DeletionAlpha
 	}
-	return &DriftPanel{
-		options: o, epochs: map[string]int{}, byID: map[string]*driftRun{}, prompts: map[string]*driftPrompt{},
-		sets: map[string]*promptSet{}, crowd: map[string]*driftSubmitter{}, kinds: map[string]bool{}, dense: make([]float32, driftBuckets),
+	return &panel{
+		rules: rules, epochs: map[string]int{}, byID: map[string]*panelRun{}, prompts: map[string]*panelPrompt{},
+		sets: map[string]*promptSet{}, crowd: map[string]*submitter{}, kinds: map[string]bool{}, dense: make([]float32, buckets),
 	}
 }
 
-// RestoreDriftPanel returns a panel with epochs that [DriftPanel.Epochs] returned. Add the runs of
+// restorePanel returns a panel with epochs that [panel.Epochs] returned. Add the runs of
 // the trailing 62 days to it before the next evaluation.
-func RestoreDriftPanel(o DriftOptions, epochs map[string]int) *DriftPanel {
-	p := NewDriftPanel(o)
+func restorePanel(rules Rules, epochs map[string]int) *panel {
+	p := newPanel(rules)
 	maps.Copy(p.epochs, epochs)
 	return p
 }
 
-// driftFirst is the key of the day of the first run among the epochs.
-const driftFirst = "first"
+// epochFirst is the key of the day of the first run among the epochs.
+const epochFirst = "first"
 
 // Epochs returns what the panel keeps between days: for each statistic the first day of its epoch.
-func (p *DriftPanel) Epochs() map[string]int {
+func (p *panel) Epochs() map[string]int {
 	return maps.Clone(p.epochs)
 }
 
 // Empty reports whether no run of the trailing days is left.
-func (p *DriftPanel) Empty() bool { return len(p.runs) == 0 }
+func (p *panel) Empty() bool { return len(p.runs) == 0 }
 
 // epoch returns the first day of the epoch of a detector.
-func (p *DriftPanel) epoch(name string) int {
+func (p *panel) epoch(name string) int {
 	if s, ok := p.epochs[name]; ok {
 		return s
 	}
-	return p.epochs[driftFirst]
+	return p.epochs[epochFirst]
 }
 
-// driftWindow is the new window of a test: the days day-length+1 to day.
-type driftWindow struct {
+// window is the new window of a test: the days day-length+1 to day.
+type window struct {
 	day, length, epoch int
 	runs               bool // the unit is the run, not the day
 }
 
 // due returns the windows that are tested on a day, the shortest first.
-func due(day, epoch int, runs bool) []driftWindow {
+func due(day, epoch int, runs bool) []window {
 	lengths, per := []int{3, 5, 8, 13, 21, 32}, 3
 	if runs {
 		lengths, per = []int{1, 2, 4, 8, 16, 32}, 2
 	}
-	var windows []driftWindow
+	var windows []window
 	for _, w := range lengths {
 		every := (w + per - 1) / per
-		if ((day%every)+every)%every == 0 && day-epoch >= driftLearning && day-epoch+1 >= w+10 {
-			windows = append(windows, driftWindow{day, w, epoch, runs})
+		if ((day%every)+every)%every == 0 && day-epoch >= learningDays && day-epoch+1 >= w+10 {
+			windows = append(windows, window{day, w, epoch, runs})
 		}
 	}
 	return windows
 }
 
 // oldest is the first day of the old window.
-func (w driftWindow) oldest() int { return max(w.epoch, w.day-w.length-DriftOld+1) }
+func (w window) oldest() int { return max(w.epoch, w.day-w.length-comparedDays+1) }
 
-func (w driftWindow) onset() int { return w.day - w.length + 1 }
+func (w window) onset() int { return w.day - w.length + 1 }
 
 // Evaluate tests one day, after the runs of that day were added, and returns its alarms. Days are
 // evaluated in ascending order, each day once.
-func (p *DriftPanel) Evaluate(day int) []DriftAlarm {
-	p.forget(day - driftSpan + 1)
+func (p *panel) Evaluate(day int) []Alarm {
+	p.forget(day - spanDays + 1)
 	p.day, p.tested = day, false
 	clear(p.kinds)
 	if p.Empty() {
@@ -233,11 +233,11 @@ func (p *DriftPanel) Evaluate(day int) []DriftAlarm {
 	}
 	p.latest = p.runs[len(p.runs)-1].day
 	spans := p.newSpans(day)
-	var alarms []DriftAlarm
+	var alarms []Alarm
 	confirmed := map[string]bool{}
-	for _, name := range append(driftStatistics(), driftRaw) {
-		if name == driftRaw && confirmed[DriftMMD] {
-			p.epochs[driftRaw] = p.epochs[DriftMMD]
+	for _, name := range append(statistics(), statisticFormat) {
+		if name == statisticFormat && confirmed[statisticMMD] {
+			p.epochs[statisticFormat] = p.epochs[statisticMMD]
 			continue
 		}
 		alarms = append(alarms, p.evaluateStatistic(spans, name, confirmed)...)
@@ -249,17 +249,17 @@ func (p *DriftPanel) Evaluate(day int) []DriftAlarm {
 }
 
 // evaluateStatistic tests one statistic on one day at both levels.
-func (p *DriftPanel) evaluateStatistic(spans *spanCache, name string, confirmed map[string]bool) []DriftAlarm {
-	if name == driftRaw && p.raws == 0 {
+func (p *panel) evaluateStatistic(spans *spanCache, name string, confirmed map[string]bool) []Alarm {
+	if name == statisticFormat && p.raws == 0 {
 		return nil
 	}
-	var alarms []DriftAlarm
+	var alarms []Alarm
 	alarm, found := p.scan(spans, name, false)
 	if found {
 		switch alarm.Kind {
-		case DriftLocal:
+		case KindLocal:
 			// One alarm in 30 days says it: the same runs stay in the window.
-			if last, ok := p.epochs[name+"/local"]; ok && alarm.Day-last < DriftOld {
+			if last, ok := p.epochs[name+"/local"]; ok && alarm.Day-last < comparedDays {
 				found = false
 			} else {
 				p.epochs[name+"/local"] = alarm.Day
@@ -273,10 +273,10 @@ func (p *DriftPanel) evaluateStatistic(spans *spanCache, name string, confirmed 
 	if found {
 		alarms = append(alarms, alarm)
 	}
-	if name == driftRaw || confirmed[name] {
+	if name == statisticFormat || confirmed[name] {
 		return alarms
 	}
-	if alarm, found := p.scan(spans, name, true); found && alarm.Kind != DriftLocal {
+	if alarm, found := p.scan(spans, name, true); found && alarm.Kind != KindLocal {
 		p.epochs[name+"/run"] = alarm.Onset
 		alarms = append(alarms, alarm)
 	}
@@ -285,13 +285,13 @@ func (p *DriftPanel) evaluateStatistic(spans *spanCache, name string, confirmed 
 
 // scan tests the due windows of a statistic at one level. The result is the alarm with the smallest
 // p-value, of the shortest window where several have it.
-func (p *DriftPanel) scan(spans *spanCache, name string, runs bool) (best DriftAlarm, found bool) {
-	key, kind := name, DriftConfirmed
+func (p *panel) scan(spans *spanCache, name string, runs bool) (best Alarm, found bool) {
+	key, kind := name, KindConfirmed
 	if runs {
-		key, kind = name+"/run", DriftSuspect
+		key, kind = name+"/run", KindSuspect
 	}
-	if name == driftRaw {
-		kind = DriftFormat
+	if name == statisticFormat {
+		kind = KindFormat
 	}
 	windows := due(spans.day, p.epoch(key), runs)
 	if len(windows) == 0 {
@@ -312,28 +312,28 @@ func (p *DriftPanel) scan(spans *spanCache, name string, runs bool) (best DriftA
 			p.measured(test)
 		}
 		pooled := test.pooled()
-		if pooled.p <= 10*driftAlpha {
+		if pooled.p <= 10*testAlpha {
 			low, high = min(low, w.onset()), max(high, w.onset())
 		}
-		if !(pooled.p <= driftAlpha) || runs && test.mixed() {
+		if !(pooled.p <= testAlpha) || runs && test.mixed() {
 			continue
 		}
-		a := DriftAlarm{
+		a := Alarm{
 			Day: spans.day, Kind: kind, Statistic: name, Onset: w.onset(), Window: w.length, P: pooled.p,
 			Submitters: test.submitters, YearP: pooled.p,
 		}
-		if !p.options.Own {
-			largest, blamed := test.deleted(p.options.DeletionAlpha, pooled)
-			a.P = min(driftAlpha, max(largest, pooled.p))
-			if largest > p.options.DeletionAlpha {
-				a.Kind, a.Blamed, a.P = DriftLocal, blamed, pooled.p
+		if !p.rules.Own {
+			largest, blamed := test.deleted(p.rules.DeletionAlpha, pooled)
+			a.P = min(testAlpha, max(largest, pooled.p))
+			if largest > p.rules.DeletionAlpha {
+				a.Kind, a.Blamed, a.P = KindLocal, blamed, pooled.p
 			}
-			if blamed == nil && a.Kind == DriftLocal { // no quorum
+			if blamed == nil && a.Kind == KindLocal { // no quorum
 				continue
 			}
 		}
-		better := !found || best.Kind == DriftLocal && a.Kind != DriftLocal ||
-			(best.Kind == DriftLocal) == (a.Kind == DriftLocal) && a.P < best.P
+		better := !found || best.Kind == KindLocal && a.Kind != KindLocal ||
+			(best.Kind == KindLocal) == (a.Kind == KindLocal) && a.P < best.P
 		if better {
 			best, found, winner = a, true, test
 		}
@@ -347,27 +347,27 @@ func (p *DriftPanel) scan(spans *spanCache, name string, runs bool) (best DriftA
 }
 
 // describe adds to an alarm what a reader wants to know about it.
-func (p *DriftPanel) describe(spans *spanCache, a *DriftAlarm, test *windowTest) {
+func (p *panel) describe(spans *spanCache, a *Alarm, test *windowTest) {
 	a.Agreeing = test.agreeing()
 	a.Effect = spans.effect(a, test)
-	if a.Kind == DriftConfirmed && spans.belowFloor(a, test) {
-		a.Kind = DriftTrace
+	if a.Kind == KindConfirmed && spans.belowFloor(a, test) {
+		a.Kind = KindTrace
 	}
-	if a.Kind == DriftConfirmed {
+	if a.Kind == KindConfirmed {
 		a.Where = test.where()
-		if p.options.Precise && test.gram != nil {
+		if p.rules.Precise && test.gram != nil {
 			a.YearP = test.precise()
 		}
 	}
-	a.Cause = test.cause(a, p.options.Own)
+	a.Cause = test.cause(a, p.rules.Own)
 }
 
 // compareRuns orders runs independently of the order in which they arrived.
-func compareRuns(a, b *driftRun) int {
+func compareRuns(a, b *panelRun) int {
 	return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.by.name, b.by.name), cmp.Compare(a.id, b.id))
 }
 
-func (p *DriftPanel) insert(r *driftRun) {
+func (p *panel) insert(r *panelRun) {
 	at, _ := slices.BinarySearchFunc(p.runs, r, compareRuns)
 	p.runs = slices.Insert(p.runs, at, r)
 }

@@ -36,7 +36,7 @@ func centered(random *rand.Rand, sizes []int) *mmdTest {
 			x.d[j*x.n+i] = x.d[i*x.n+j]
 		}
 	}
-	w := &windowTest{span: &driftSpanData{runs: make([]*driftRun, x.n)}, submitter: stratum}
+	w := &windowTest{span: &span{runs: make([]*panelRun, x.n)}, submitter: stratum}
 	w.names = make([]string, len(sizes))
 	for i := range x.n {
 		w.runs = append(w.runs, i)
@@ -123,7 +123,7 @@ func TestTextFeatures(t *testing.T) {
 	if got := normalize("  e\u0301 a\r\nb \n"); got != "é a\nb" {
 		t.Errorf("normalize: %q", got)
 	}
-	dense := make([]float32, driftBuckets)
+	dense := make([]float32, buckets)
 	for _, text := range []string{"", "a", "a b a b a", strings.Repeat("word ", 500)} {
 		f := textFeatures(text)
 		load(dense, f)
@@ -158,9 +158,9 @@ func TestDueWindows(t *testing.T) {
 }
 
 // crowd adds the runs of a day to a panel: answer makes the answer of a submitter to a prompt.
-func crowd(p *DriftPanel, day, submitters int, answer func(s, prompt int) DriftAnswer) {
+func crowd(p *panel, day, submitters int, answer func(s, prompt int) Answer) {
 	for s := range submitters {
-		r := DriftRun{ID: fmt.Sprint(day), Submitter: fmt.Sprintf("s%d", s), Day: day}
+		r := Run{ID: fmt.Sprint(day), Submitter: fmt.Sprintf("s%d", s), Day: day}
 		for q := range 6 {
 			a := answer(s, q)
 			a.Prompt = fmt.Sprint(q)
@@ -180,28 +180,28 @@ func TestKindsOfAlarms(t *testing.T) {
 		submitters int
 		after      func(s int, text string) string
 		kind       string
-		state      DriftState
+		state      State
 	}{
 		"nothing": {6, func(_ int, text string) string { return text }, "", StateStable},
-		"all":     {6, func(_ int, text string) string { return "well, " + text }, DriftConfirmed, StateChanged},
+		"all":     {6, func(_ int, text string) string { return "well, " + text }, KindConfirmed, StateChanged},
 		"one": {6, func(s int, text string) string {
 			return strings.Repeat("well, ", 1-min(s, 1)) + text
-		}, DriftLocal, StateLocal},
-		"space":     {6, func(_ int, text string) string { return text + "\n" }, DriftFormat, StateFormat},
+		}, KindLocal, StateLocal},
+		"space":     {6, func(_ int, text string) string { return text + "\n" }, KindFormat, StateFormat},
 		"no quorum": {2, func(_ int, text string) string { return "well, " + text }, "", StateLearning},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(3, 3))
-			p := NewDriftPanel(DriftOptions{})
-			kinds := map[string]*DriftAlarm{}
+			p := newPanel(Rules{})
+			kinds := map[string]*Alarm{}
 			for day := range days {
-				crowd(p, day, test.submitters, func(s, _ int) DriftAnswer {
+				crowd(p, day, test.submitters, func(s, _ int) Answer {
 					text := words[random.IntN(3)]
 					if day >= change {
 						text = test.after(s, text)
 					}
-					return DriftAnswer{Text: text, HasText: true, Score: math.NaN()}
+					return Answer{Text: text, HasText: true, Score: math.NaN()}
 				})
 				for _, a := range p.Evaluate(day) {
 					if a.Day != day {
@@ -215,16 +215,16 @@ func TestKindsOfAlarms(t *testing.T) {
 					}
 				}
 			}
-			for _, kind := range []string{DriftConfirmed, DriftLocal, DriftFormat} {
+			for _, kind := range []string{KindConfirmed, KindLocal, KindFormat} {
 				if (kinds[kind] != nil) != (kind == test.kind) {
 					t.Errorf("alarms of kind %s: %v", kind, kinds[kind])
 				}
 			}
-			if a := kinds[DriftConfirmed]; a != nil && (a.Onset < change-2 || a.Onset > change || a.Agreeing != 6 ||
+			if a := kinds[KindConfirmed]; a != nil && (a.Onset < change-2 || a.Onset > change || a.Agreeing != 6 ||
 				a.Effect.LostSimilarity < 0.1 || len(a.Where) == 0 || !math.IsNaN(a.Effect.Score)) {
 				t.Errorf("alarm %+v", a)
 			}
-			if a := kinds[DriftLocal]; a != nil && !slices.Contains(a.Blamed, "s0") {
+			if a := kinds[KindLocal]; a != nil && !slices.Contains(a.Blamed, "s0") {
 				t.Errorf("blamed %v", a.Blamed)
 			}
 			if got := p.Status().State; got != test.state {
@@ -238,25 +238,25 @@ func TestKindsOfAlarms(t *testing.T) {
 // scores is found.
 func TestTrace(t *testing.T) {
 	t.Parallel()
-	for change, want := range map[float64]string{0.003: DriftTrace, 0.02: DriftConfirmed} {
+	for change, want := range map[float64]string{0.003: KindTrace, 0.02: KindConfirmed} {
 		random := rand.New(rand.NewPCG(3, 3))
-		p := NewDriftPanel(DriftOptions{})
+		p := newPanel(Rules{})
 		kinds := map[string]bool{}
 		for day := range 41 {
-			crowd(p, day, 5, func(int, int) DriftAnswer {
+			crowd(p, day, 5, func(int, int) Answer {
 				score := 0.8 + 0.003*random.NormFloat64()
 				if day >= 30 {
 					score -= change
 				}
-				return DriftAnswer{Score: score}
+				return Answer{Score: score}
 			})
 			for _, a := range p.Evaluate(day) {
-				if kinds[a.Kind] = true; a.Statistic != DriftScore || !(a.Effect.Score < 0) {
+				if kinds[a.Kind] = true; a.Statistic != statisticScore || !(a.Effect.Score < 0) {
 					t.Errorf("%s of %s: %+v", a.Kind, a.Statistic, a.Effect)
 				}
 			}
 		}
-		if !kinds[want] || kinds[DriftTrace] && kinds[DriftConfirmed] {
+		if !kinds[want] || kinds[KindTrace] && kinds[KindConfirmed] {
 			t.Errorf("a change by %v: alarms %v, want %s", change, kinds, want)
 		}
 	}
@@ -266,10 +266,10 @@ func TestTrace(t *testing.T) {
 // since then have it, and that one submitter cannot add a prompt.
 func TestNewPrompt(t *testing.T) {
 	t.Parallel()
-	p := NewDriftPanel(DriftOptions{})
+	p := newPanel(Rules{})
 	for day := range 50 {
 		for s := range 4 {
-			r := DriftRun{ID: fmt.Sprint(day), Submitter: fmt.Sprint(s), Day: day}
+			r := Run{ID: fmt.Sprint(day), Submitter: fmt.Sprint(s), Day: day}
 			prompts := 5
 			if day >= 30 {
 				prompts = 6
@@ -278,7 +278,7 @@ func TestNewPrompt(t *testing.T) {
 				prompts = 7
 			}
 			for q := range prompts {
-				r.Answers = append(r.Answers, DriftAnswer{Prompt: fmt.Sprint(q), Text: "yes", HasText: true, Score: 1})
+				r.Answers = append(r.Answers, Answer{Prompt: fmt.Sprint(q), Text: "yes", HasText: true, Score: 1})
 			}
 			p.Add(r)
 		}
@@ -297,24 +297,24 @@ func TestNewPrompt(t *testing.T) {
 func TestRegimes(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 3))
-	p, scores := NewDriftPanel(DriftOptions{}), NewDriftPanel(DriftOptions{})
+	p, scores := newPanel(Rules{}), newPanel(Rules{})
 	for day := range 30 {
-		crowd(p, day, 4, func(_, q int) DriftAnswer {
+		crowd(p, day, 4, func(_, q int) Answer {
 			text := fmt.Sprint(random.IntN(10) % 4 * (q % 3)) // one answer, 0 in 3 of 10, 0 in 3 of 10
 			if q%3 == 1 && random.IntN(2) == 0 {
 				text = "0"
 			}
-			return DriftAnswer{Text: text, HasText: true, Score: 1, Logprobs: []TokenLogprob{{"a", -random.Float64()}}}
+			return Answer{Text: text, HasText: true, Score: 1, Logprobs: []TokenLogprob{{"a", -random.Float64()}}}
 		})
-		crowd(scores, day, 4, func(int, int) DriftAnswer { return DriftAnswer{Score: float64(random.IntN(2))} })
+		crowd(scores, day, 4, func(int, int) Answer { return Answer{Score: float64(random.IntN(2))} })
 		p.Evaluate(day)
 		scores.Evaluate(day)
 	}
-	if got, want := p.Status().Regimes, (DriftRegimes{2, 2, 2, false, true}); got != want {
+	if got, want := p.Status().Regimes, (Regimes{2, 2, 2, false, true}); got != want {
 		t.Errorf("regimes %+v, want %+v", got, want)
 	}
 	got := scores.Status()
-	if want := (DriftRegimes{ScoresOnly: true}); got.Regimes != want || got.Statistics != 1 {
+	if want := (Regimes{ScoresOnly: true}); got.Regimes != want || got.Statistics != 1 {
 		t.Errorf("%d statistics, regimes %+v, want %+v", got.Statistics, got.Regimes, want)
 	}
 }
@@ -324,7 +324,7 @@ func TestRegimes(t *testing.T) {
 func TestDetectable(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ runs, drop, days float64 }{{1, 5, 9}, {3, 5, 2}, {5, 5, 1}, {3, 2, 26}, {5, 2, 11}} {
-		s := DriftStatus{RunsPerDay: test.runs, ScoreSD: math.Sqrt(0.097 / 100), own: true}
+		s := Status{RunsPerDay: test.runs, ScoreSD: math.Sqrt(0.097 / 100), own: true}
 		if a, b := s.Detectable(test.days-0.6), s.Detectable(test.days+0.6); a < test.drop || b > test.drop {
 			t.Errorf("%v runs a day: drops of %.2f to %.2f pp within %v days, want %v", test.runs, b, a, test.days, test.drop)
 		}
@@ -340,14 +340,14 @@ func TestDetectable(t *testing.T) {
 func TestHashesOnly(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 3))
-	p := NewDriftPanel(DriftOptions{})
+	p := newPanel(Rules{})
 	found := false
 	for day := range 45 {
-		crowd(p, day, 4, func(_, q int) DriftAnswer {
-			return DriftAnswer{Hash: fmt.Sprint(q, random.IntN(3), day >= 30), Score: math.NaN()}
+		crowd(p, day, 4, func(_, q int) Answer {
+			return Answer{Hash: fmt.Sprint(q, random.IntN(3), day >= 30), Score: math.NaN()}
 		})
 		for _, a := range p.Evaluate(day) {
-			found = found || a.Kind == DriftConfirmed && a.Statistic == DriftMMD && day >= 30
+			found = found || a.Kind == KindConfirmed && a.Statistic == statisticMMD && day >= 30
 		}
 	}
 	if !found {
@@ -360,49 +360,49 @@ func TestCause(t *testing.T) {
 	t.Parallel()
 	const change = 30
 	for name, test := range map[string]struct {
-		facts   func(r *DriftRun, s int, changed bool)
+		facts   func(r *Run, s int, changed bool)
 		affects func(s int) bool
 		own     bool
 		want    string
 	}{
-		"nothing recorded": {func(*DriftRun, int, bool) {}, func(int) bool { return true }, false, CauseUnknown},
-		"another model served": {func(r *DriftRun, _ int, changed bool) {
+		"nothing recorded": {func(*Run, int, bool) {}, func(int) bool { return true }, false, CauseUnknown},
+		"another model served": {func(r *Run, _ int, changed bool) {
 			r.Provider = map[string]string{"served model": fmt.Sprint(changed)}
 		}, func(int) bool { return true }, false, CauseProvider},
-		"same setups": {func(r *DriftRun, _ int, _ bool) {
+		"same setups": {func(r *Run, _ int, _ bool) {
 			r.Client = map[string]string{"agent version": "1"}
 		}, func(int) bool { return true }, false, CauseProvider},
-		"all updated": {func(r *DriftRun, _ int, changed bool) {
+		"all updated": {func(r *Run, _ int, changed bool) {
 			r.Client = map[string]string{"agent version": fmt.Sprint(changed)}
 		}, func(int) bool { return true }, false, CauseUnknown},
-		"those that updated": {func(r *DriftRun, s int, changed bool) {
+		"those that updated": {func(r *Run, s int, changed bool) {
 			r.Client = map[string]string{"agent version": fmt.Sprint(changed && s < 5)}
 		}, func(s int) bool { return s < 5 }, false, CauseSetup},
-		"alone": {func(r *DriftRun, _ int, changed bool) {
+		"alone": {func(r *Run, _ int, changed bool) {
 			r.Submitter, r.Provider = "me", map[string]string{"fingerprint": fmt.Sprint(changed)}
 		}, func(int) bool { return true }, true, CauseProvider},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(3, 3))
-			p := NewDriftPanel(DriftOptions{Own: test.own})
-			var alarm *DriftAlarm
+			p := newPanel(Rules{Own: test.own})
+			var alarm *Alarm
 			for day := range 45 {
 				for s := range 9 {
-					r := DriftRun{ID: fmt.Sprint(day, s), Submitter: fmt.Sprint(s), Day: day}
+					r := Run{ID: fmt.Sprint(day, s), Submitter: fmt.Sprint(s), Day: day}
 					test.facts(&r, s, day >= change)
 					text := []string{"yes", "no", "perhaps"}
 					if day >= change && test.affects(s) {
 						text = []string{"certainly", "never", "why"}
 					}
 					for q := range 4 {
-						answer := DriftAnswer{Prompt: fmt.Sprint(q), Text: text[random.IntN(3)], HasText: true, Score: 1}
+						answer := Answer{Prompt: fmt.Sprint(q), Text: text[random.IntN(3)], HasText: true, Score: 1}
 						r.Answers = append(r.Answers, answer)
 					}
 					p.Add(r)
 				}
 				for _, a := range p.Evaluate(day) {
-					if a.Kind == DriftConfirmed && alarm == nil {
+					if a.Kind == KindConfirmed && alarm == nil {
 						alarm = &a
 					}
 				}
@@ -420,17 +420,17 @@ func TestCause(t *testing.T) {
 // TestPoolSums checks that the sums that a panel keeps between days are those of its runs.
 func TestPoolSums(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 5))
-	p := NewDriftPanel(DriftOptions{Own: true})
+	p := newPanel(Rules{Own: true})
 	for day := range 75 {
 		for range random.IntN(3) {
-			r := DriftRun{ID: fmt.Sprint(random.IntN(1000)), Submitter: "me", Day: day}
+			r := Run{ID: fmt.Sprint(random.IntN(1000)), Submitter: "me", Day: day}
 			for q := range 5 {
 				if random.IntN(20) == 0 {
 					continue
 				}
 				for range 1 + random.IntN(2)*random.IntN(2) {
 					text := strings.Repeat("a b c d e f"[:1+random.IntN(10)], 1+random.IntN(2))
-					r.Answers = append(r.Answers, DriftAnswer{Prompt: fmt.Sprint(q), Text: text, HasText: true, Score: 1})
+					r.Answers = append(r.Answers, Answer{Prompt: fmt.Sprint(q), Text: text, HasText: true, Score: 1})
 				}
 			}
 			p.Add(r)
@@ -459,16 +459,16 @@ func TestPoolSums(t *testing.T) {
 	}
 }
 
-func BenchmarkDriftScores(b *testing.B) {
+func BenchmarkScores(b *testing.B) {
 	random := rand.New(rand.NewPCG(1, 1))
-	p := NewDriftPanel(DriftOptions{})
+	p := newPanel(Rules{})
 	day := 0
 	for b.Loop() {
 		for s := range 5 {
-			r := DriftRun{ID: fmt.Sprint(day), Submitter: fmt.Sprint((s + day) % 8), Day: day}
-			r.Answers = make([]DriftAnswer, 100)
+			r := Run{ID: fmt.Sprint(day), Submitter: fmt.Sprint((s + day) % 8), Day: day}
+			r.Answers = make([]Answer, 100)
 			for q := range r.Answers {
-				r.Answers[q] = DriftAnswer{Prompt: prompts100[q], Score: float64(random.IntN(2))}
+				r.Answers[q] = Answer{Prompt: prompts100[q], Score: float64(random.IntN(2))}
 			}
 			p.Add(r)
 		}

@@ -20,8 +20,8 @@ const (
 const confidence = 0.95
 
 // effect returns the size of the change of an alarm, from up to 30 days on each side of the onset.
-func (c *spanCache) effect(a *DriftAlarm, test *windowTest) DriftEffect {
-	e := DriftEffect{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+func (c *spanCache) effect(a *Alarm, test *windowTest) Effect {
+	e := Effect{math.NaN(), math.NaN(), math.NaN(), math.NaN(), math.NaN()}
 	if lost, alike, ok := c.similarity(a, test); ok {
 		e.LostSimilarity, e.Alike = lost.point(), alike.point()
 	}
@@ -33,13 +33,13 @@ func (c *spanCache) effect(a *DriftAlarm, test *windowTest) DriftEffect {
 }
 
 // sides returns the first and the last day of the data of an effect.
-func (a *DriftAlarm) sides(epoch int) (oldest, last int) {
-	return max(epoch, a.Onset-DriftOld), min(a.Day, a.Onset+DriftOld-1)
+func (a *Alarm) sides(epoch int) (oldest, last int) {
+	return max(epoch, a.Onset-comparedDays), min(a.Day, a.Onset+comparedDays-1)
 }
 
 // scoreChange is the linear scan of the scores.
-func (c *spanCache) scoreChange(a *DriftAlarm, test *windowTest) (*windowTest, linear) {
-	scored := &driftSpanData{cache: c}
+func (c *spanCache) scoreChange(a *Alarm, test *windowTest) (*windowTest, linear) {
+	scored := &span{cache: c}
 	for _, r := range test.span.runs {
 		if !math.IsNaN(r.score) {
 			scored.runs = append(scored.runs, r)
@@ -64,10 +64,10 @@ func (f figure) point() float64 { return f(nil) }
 
 // similarity returns the lost similarity and how much more alike the answers are than before, as
 // functions of how often each day counts.
-func (c *spanCache) similarity(a *DriftAlarm, test *windowTest) (lost, alike figure, ok bool) {
+func (c *spanCache) similarity(a *Alarm, test *windowTest) (lost, alike figure, ok bool) {
 	span := test.span
 	if span.mode == modeLogprobs {
-		span = c.of(test.window.epoch, DriftMMD)
+		span = c.of(test.window.epoch, statisticMMD)
 	}
 	if span == nil || span.mode == modeScore {
 		return nil, nil, false
@@ -155,16 +155,16 @@ func (s daySums) mean(times []float64, f func(oo, on, nn float64) float64) float
 
 // belowFloor reports whether the effect of an alarm is surely too small to matter: the upper end of
 // a bootstrap over days with 200 resamples is below the floor.
-func (c *spanCache) belowFloor(a *DriftAlarm, test *windowTest) bool {
+func (c *spanCache) belowFloor(a *Alarm, test *windowTest) bool {
 	switch test.statistic {
-	case DriftScore:
+	case statisticScore:
 		if math.Abs(a.Effect.Score) >= floorScore {
 			return false
 		}
 		t, _ := c.scoreChange(a, test)
 		change := func(times []float64) float64 { return 100 * math.Abs(t.weighted(times)) }
 		return t.upper(a, change) < floorScore
-	case DriftMMD, DriftTypicality:
+	case statisticMMD, statisticTypicality:
 		if !(a.Effect.LostSimilarity < floorLost && math.Abs(a.Effect.Alike) < floorAlike) {
 			return false
 		}
@@ -197,13 +197,13 @@ func (t *windowTest) weighted(times []float64) float64 {
 
 // upper returns the upper end of the 95 % percentile interval of a figure, by a bootstrap over the
 // days of each side.
-func (t *windowTest) upper(a *DriftAlarm, f figure) float64 {
+func (t *windowTest) upper(a *Alarm, f figure) float64 {
 	const resamples = 200
 	var units []string
 	for _, at := range t.runs {
 		units = append(units, t.span.runs[at].id)
 	}
-	seed := driftSeed("effect "+a.Statistic, driftWindow{day: a.Day, length: a.Window}, units)
+	seed := seedOf("effect "+a.Statistic, window{day: a.Day, length: a.Window}, units)
 	random := rand.New(rand.NewChaCha8(seed))
 	values := make([]float64, 0, resamples)
 	times := make([]float64, t.days)
@@ -228,17 +228,17 @@ func (t *windowTest) upper(a *DriftAlarm, f figure) float64 {
 
 // where returns the prompts whose own answers changed most surely: at most five, with a false
 // discovery rate of 0.1 over all prompts (Benjamini and Hochberg 1995).
-func (t *windowTest) where() []DriftPrompt {
+func (t *windowTest) where() []ChangedPrompt {
 	const rate, most = 0.1, 5
 	if t.span.mode == modeScore || t.span.mode == modeLogprobs {
 		return nil
 	}
 	prompts := t.span.set.prompts
-	found := make([]DriftPrompt, len(prompts))
+	found := make([]ChangedPrompt, len(prompts))
 	p := make([]float64, len(prompts))
 	for i, prompt := range prompts {
 		p[i] = t.ofPrompt(i)
-		found[i] = DriftPrompt{Prompt: prompt.name, P: p[i]}
+		found[i] = ChangedPrompt{Prompt: prompt.name, P: p[i]}
 	}
 	adjusted := analyze.BH(p)
 	order := make([]int, len(prompts))
@@ -246,7 +246,7 @@ func (t *windowTest) where() []DriftPrompt {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(p[a], p[b]) })
-	var sure []DriftPrompt
+	var sure []ChangedPrompt
 	for _, i := range order {
 		if adjusted[i] <= rate && len(sure) < most {
 			found[i].Before, found[i].After = t.examples(prompts[i])
@@ -287,9 +287,9 @@ func (t *windowTest) ofPrompt(i int) float64 {
 
 // examples returns the answers to a prompt that are most frequent before and after a change, among
 // those whose share fell or grew.
-func (t *windowTest) examples(prompt *driftPrompt) (before, after string) {
-	counts := map[*driftText]*[2]float64{}
-	var texts []*driftText
+func (t *windowTest) examples(prompt *panelPrompt) (before, after string) {
+	counts := map[*sharedText]*[2]float64{}
+	var texts []*sharedText
 	var totals [2]float64
 	for i, at := range t.runs {
 		r := t.span.runs[at]
@@ -302,11 +302,11 @@ func (t *windowTest) examples(prompt *driftPrompt) (before, after string) {
 			side = 1
 		}
 		for _, answer := range r.texts[j] {
-			if counts[answer.driftText] == nil {
-				counts[answer.driftText] = &[2]float64{}
-				texts = append(texts, answer.driftText)
+			if counts[answer.sharedText] == nil {
+				counts[answer.sharedText] = &[2]float64{}
+				texts = append(texts, answer.sharedText)
 			}
-			counts[answer.driftText][side]++
+			counts[answer.sharedText][side]++
 			totals[side]++
 		}
 	}

@@ -5,7 +5,7 @@ import "slices"
 // Event is one change of a stream: the alarms of one kind within 14 days.
 type Event struct {
 	// Alarm is the first alarm of the event.
-	Alarm *DriftAlarm
+	Alarm *Alarm
 	// Onset is the first day of the change; it lies between Low and High.
 	Onset, Low, High int
 	Statistics       []string
@@ -26,7 +26,7 @@ func (s *Stream) Events() []Event {
 	days := map[string]int{}
 	for i := range s.Alarms {
 		a := &s.Alarms[i]
-		if at := last[a.Kind]; at > 0 && a.Day-days[a.Kind] <= DriftSame {
+		if at := last[a.Kind]; at > 0 && a.Day-days[a.Kind] <= sameEventDays {
 			e := &events[at-1]
 			e.Low, e.High = min(e.Low, a.OnsetLow), max(e.High, a.OnsetHigh)
 			if !slices.Contains(e.Statistics, a.Statistic) {
@@ -36,7 +36,7 @@ func (s *Stream) Events() []Event {
 			e := Event{
 				Alarm: a, Onset: a.Onset, Low: a.OnsetLow, High: a.OnsetHigh, Statistics: []string{a.Statistic},
 			}
-			if back, ok := s.returns[a.Day]; ok && a.Kind == DriftConfirmed {
+			if back, ok := s.returns[a.Day]; ok && a.Kind == KindConfirmed {
 				e.Back = &back
 			}
 			events = append(events, e)
@@ -49,8 +49,8 @@ func (s *Stream) Events() []Event {
 
 // Changed reports whether the stream has a confirmed change.
 func (s *Stream) Changed() bool {
-	return !s.possible && slices.ContainsFunc(s.Alarms, func(a DriftAlarm) bool {
-		return a.Kind == DriftConfirmed
+	return !s.possible && slices.ContainsFunc(s.Alarms, func(a Alarm) bool {
+		return a.Kind == KindConfirmed
 	})
 }
 
@@ -59,5 +59,5 @@ func (s *Stream) Possible() bool { return s.possible }
 
 // Since forgets the alarms before a day.
 func (s *Stream) Since(day int) {
-	s.Alarms = slices.DeleteFunc(s.Alarms, func(a DriftAlarm) bool { return a.Day < day })
+	s.Alarms = slices.DeleteFunc(s.Alarms, func(a Alarm) bool { return a.Day < day })
 }

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	driftWords   = 256  // the number of words of a text that count
-	driftBuckets = 4096 // the dimension of the hashed features
+	countedWords = 256  // the number of words of a text that count
+	buckets      = 4096 // the dimension of the hashed features
 )
 
 // feature is one coordinate of a sparse vector.
@@ -67,7 +67,7 @@ func textFeatures(text string) []feature {
 	const begin, end, joint = "\x02", "\x03", "\x1f"
 	counts := map[uint16]int{}
 	previous := begin
-	for _, word := range append(textWords(text, driftWords), end) {
+	for _, word := range append(textWords(text, countedWords), end) {
 		counts[fnv1a(word)]++
 		counts[fnv1a(previous, joint, word)]++
 		previous = word
@@ -94,11 +94,11 @@ func fnv1a(parts ...string) uint16 {
 			h = (h ^ uint64(part[i])) * 1099511628211
 		}
 	}
-	return uint16(h % driftBuckets)
+	return uint16(h % buckets)
 }
 
-// driftText is a normalized answer to one prompt. All runs of a panel with this answer share it.
-type driftText struct {
+// sharedText is a normalized answer to one prompt. All runs of a panel with this answer share it.
+type sharedText struct {
 	key      [sha256.Size]byte
 	text     string
 	known    bool // the text is known, not only its hash
@@ -110,19 +110,19 @@ type driftText struct {
 	value float32
 }
 
-// driftPrompt is what a panel knows about a prompt.
-type driftPrompt struct {
+// panelPrompt is what a panel knows about a prompt.
+type panelPrompt struct {
 	name   string
 	runs   int // the runs of the trailing days that answer it
-	texts  map[[sha256.Size]byte]*driftText
+	texts  map[[sha256.Size]byte]*sharedText
 	tokens map[string]int32
 }
 
 // promptSet is the set of prompts of a run, ordered by name. Runs with the same prompts share it.
 type promptSet struct {
 	key     string
-	prompts []*driftPrompt
-	index   map[*driftPrompt]int
+	prompts []*panelPrompt
+	index   map[*panelPrompt]int
 	runs    int
 }
 
@@ -144,10 +144,10 @@ func unload(dense []float32, features []feature) {
 }
 
 func dot(dense []float32, features []feature) float32 {
-	_ = dense[driftBuckets-1]
+	_ = dense[buckets-1]
 	var sum float32
 	for _, f := range features {
-		sum += dense[f.bucket&(driftBuckets-1)] * f.value
+		sum += dense[f.bucket&(buckets-1)] * f.value
 	}
 	return sum
 }

@@ -20,7 +20,7 @@ type Panel struct {
 	*Stream
 	Provider, Model, Suite string
 
-	history []DriftRun // all runs, in order of time
+	history []Run // all runs, in order of time
 }
 
 // local is the submitter of all local runs.
@@ -31,13 +31,13 @@ type localRun struct {
 	key                              string
 	provider, model, suite, settings string
 	start                            time.Time
-	run                              DriftRun
+	run                              Run
 }
 
 // Local reads the runs below a directory and replays them: one person made them all, so that nobody
 // can lie. With a model, only runners with this model count, named as "model" or "provider:model".
 // warn is called with each run that cannot be read.
-func Local(root, model string, o DriftOptions, warn func(id string, err error)) ([]*Panel, error) {
+func Local(root, model string, rules Rules, warn func(id string, err error)) ([]*Panel, error) {
 	ids, err := runlog.List(root)
 	if err != nil {
 		return nil, err
@@ -68,11 +68,11 @@ func Local(root, model string, o DriftOptions, warn func(id string, err error)) 
 		return nil, plumb.WithHint(fmt.Errorf("no run has answers of the model %q", model), hint)
 	}
 	slices.SortStableFunc(all, func(a, b localRun) int { return a.start.Compare(b.start) })
-	o.Own = true
-	panels := replayLocal(all, o)
+	rules.Own = true
+	panels := replayLocal(all, rules)
 	if len(panels) > 1 {
-		o.Precise = true
-		panels = replayLocal(all, o)
+		rules.Precise = true
+		panels = replayLocal(all, rules)
 		screen(panels)
 		blameSetup(panels)
 		control(panels)
@@ -80,7 +80,7 @@ func Local(root, model string, o DriftOptions, warn func(id string, err error)) 
 	return panels, nil
 }
 
-func replayLocal(all []localRun, o DriftOptions) []*Panel {
+func replayLocal(all []localRun, rules Rules) []*Panel {
 	byKey := map[string]*Panel{}
 	var panels []*Panel
 	for i := range all {
@@ -92,7 +92,7 @@ func replayLocal(all []localRun, o DriftOptions) []*Panel {
 				name += ", " + r.settings
 			}
 			p = &Panel{
-				Stream: newStream(name, r.run.Day, o), Provider: r.provider, Model: r.model, Suite: r.suite,
+				Stream: newStream(name, r.run.Day, rules), Provider: r.provider, Model: r.model, Suite: r.suite,
 			}
 			byKey[r.key] = p
 			panels = append(panels, p)
@@ -100,7 +100,7 @@ func replayLocal(all []localRun, o DriftOptions) []*Panel {
 		if r.run.Day > p.day {
 			p.advance(r.run.Day)
 		}
-		p.runs[runKey{local, r.run.ID}] = &openRun{DriftRun: r.run}
+		p.runs[runKey{local, r.run.ID}] = &openRun{Run: r.run}
 		p.changed = append(p.changed, p.runs[runKey{local, r.run.ID}])
 		p.history = append(p.history, r.run)
 	}
@@ -162,7 +162,7 @@ func readRun(path string) ([]localRun, error) {
 			s.judgement.Outcome != plumb.OutcomePass && s.judgement.Outcome != plumb.OutcomeFail {
 			continue
 		}
-		runs[i].run.Answers = append(runs[i].run.Answers, DriftAnswer{
+		runs[i].run.Answers = append(runs[i].run.Answers, Answer{
 			Prompt: k.prompt, Text: s.report.FinalOutput, HasText: true, Score: s.judgement.Score,
 		})
 		facts[i].add(s.report)
@@ -182,7 +182,7 @@ func describe(info *plumb.RunInfo, r *plumb.RunnerInfo, start time.Time) localRu
 	parameters := words(r.Parameters)
 	l := localRun{
 		provider: r.Agent.Type, model: r.Agent.Model, suite: info.SuiteName, start: start,
-		run: DriftRun{
+		run: Run{
 			ID: info.ID, Submitter: local, Day: DayOf(start), Provider: map[string]string{},
 			Client: map[string]string{"plumb version": info.PlumbVersion, "runner config": r.Config},
 		},
@@ -229,7 +229,7 @@ func (f *facts) add(r *plumb.SessionReport) {
 	note(f.provider, "fingerprint", r.Fingerprint)
 }
 
-func (f *facts) write(r *DriftRun) {
+func (f *facts) write(r *Run) {
 	join := func(to map[string]string, from map[string][]string) {
 		for name, values := range from {
 			slices.Sort(values)
@@ -254,7 +254,7 @@ func screen(panels []*Panel) {
 		}
 		least := 1.0
 		for i := range p.Alarms {
-			if a := &p.Alarms[i]; a.Kind == DriftConfirmed {
+			if a := &p.Alarms[i]; a.Kind == KindConfirmed {
 				least = min(least, a.YearP)
 			}
 		}
@@ -279,7 +279,7 @@ func blameSetup(panels []*Panel) {
 	for _, p := range panels {
 		for i := range p.Alarms {
 			a := &p.Alarms[i]
-			if a.Kind != DriftConfirmed || a.Cause.Cause != CauseUnknown {
+			if a.Kind != KindConfirmed || a.Cause.Cause != CauseUnknown {
 				continue
 			}
 			for _, other := range panels {
@@ -288,7 +288,7 @@ func blameSetup(panels []*Panel) {
 				}
 				for k := range other.Alarms {
 					b := &other.Alarms[k]
-					if b.Kind == DriftConfirmed && b.Cause.Cause != CauseProvider &&
+					if b.Kind == KindConfirmed && b.Cause.Cause != CauseProvider &&
 						b.OnsetLow <= a.OnsetHigh+tolerance && a.OnsetLow <= b.OnsetHigh+tolerance {
 						a.Cause.Cause = CauseSetup
 					}
@@ -304,16 +304,16 @@ func control(panels []*Panel) {
 	for _, p := range panels {
 		for i := range p.Alarms {
 			a := &p.Alarms[i]
-			if a.Kind != DriftConfirmed || a.Cause.Cause != CauseUnknown ||
-				!slices.ContainsFunc(a.Cause.Facts, func(f DriftFact) bool { return !f.Provider }) {
+			if a.Kind != KindConfirmed || a.Cause.Cause != CauseUnknown ||
+				!slices.ContainsFunc(a.Cause.Facts, func(f Fact) bool { return !f.Provider }) {
 				continue
 			}
 			controls, quiet := 0, true
 			for _, other := range panels {
 				if before, after, steady := other.around(a); other != p && steady {
-					if p, ok := ComparePeriods(before, after); ok {
+					if p, ok := comparePeriods(before, after); ok {
 						controls++
-						quiet = quiet && p > DriftDeletionAlpha
+						quiet = quiet && p > DeletionAlpha
 					}
 				}
 			}
@@ -326,10 +326,10 @@ func control(panels []*Panel) {
 
 // around returns the runs of the panel before and after the onset of an alarm of another panel, at
 // most as many days as that test used. steady reports whether their setup is the same.
-func (p *Panel) around(a *DriftAlarm) (before, after []DriftRun, steady bool) {
+func (p *Panel) around(a *Alarm) (before, after []Run, steady bool) {
 	for _, r := range p.history {
 		switch {
-		case r.Day < a.Onset-DriftOld || r.Day > a.Day:
+		case r.Day < a.Onset-comparedDays || r.Day > a.Day:
 		case r.Day < a.Onset:
 			before = append(before, r)
 		default:
@@ -338,7 +338,7 @@ func (p *Panel) around(a *DriftAlarm) (before, after []DriftRun, steady bool) {
 	}
 	steady = len(before) > 0
 	for i := range after {
-		steady = steady && len(ChangedFacts(before[len(before)-1].Client, after[i].Client)) == 0
+		steady = steady && len(changedFacts(before[len(before)-1].Client, after[i].Client)) == 0
 	}
 	return before, after, steady
 }

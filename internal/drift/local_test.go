@@ -95,7 +95,7 @@ func TestLocal(t *testing.T) {
 	}
 	var damaged []string
 	warn := func(id string, _ error) { damaged = append(damaged, id) }
-	panels, err := drift.Local(root, "", drift.DriftOptions{}, warn)
+	panels, err := drift.Local(root, "", drift.Rules{}, warn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,17 +116,17 @@ func TestLocal(t *testing.T) {
 		t.Errorf("%s: %+v, %+v", b.Name, b.Alarms, b.Status)
 	}
 	if events := d.Events(); !slices.ContainsFunc(events, func(e drift.Event) bool {
-		return e.Alarm.Kind == drift.DriftConfirmed && e.Alarm.Cause.Cause == drift.CauseSetup
+		return e.Alarm.Kind == drift.KindConfirmed && e.Alarm.Cause.Cause == drift.CauseSetup
 	}) {
 		t.Errorf("%s: events %+v, want the cause %q: the other panels are quiet", d.Name, events, drift.CauseSetup)
 	}
 	if c.Tested || c.Changed() {
 		t.Errorf("%s: %+v", c.Name, c.Status)
 	}
-	if one, err := drift.Local(root, "b:m", drift.DriftOptions{}, warn); err != nil || len(one) != 1 {
+	if one, err := drift.Local(root, "b:m", drift.Rules{}, warn); err != nil || len(one) != 1 {
 		t.Errorf("%d panels, %v", len(one), err)
 	}
-	if _, err := drift.Local(root, "b:n", drift.DriftOptions{}, warn); plumb.Hint(err) != "did you mean b:m?" {
+	if _, err := drift.Local(root, "b:n", drift.Rules{}, warn); plumb.Hint(err) != "did you mean b:m?" {
 		t.Errorf("%v: %s", err, plumb.Hint(err))
 	}
 	a.Since(drift.DayOf(time.Now()))

@@ -290,7 +290,7 @@ func (d *shuffles) fitted(observed float64, n int) float64 {
 	return pearsonTail((observed-mean)/math.Sqrt(second), third/math.Pow(second, 1.5))
 }
 
-// driftSeed is the seed of a test on one window with the given runs.
-func driftSeed(statistic string, w driftWindow, units []string) analyze.Seed {
+// seedOf is the seed of a test on one window with the given runs.
+func seedOf(statistic string, w window, units []string) analyze.Seed {
 	return analyze.NewSeed(fmt.Sprintf("drift %s %d %d %t", statistic, w.day, w.length, w.runs), units...)
 }

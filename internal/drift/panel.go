@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// driftRun is a run of a panel. Slices over prompts have the order of its set.
-type driftRun struct {
+// panelRun is a run of a panel. Slices over prompts have the order of its set.
+type panelRun struct {
 	id               string
-	by               *driftSubmitter
+	by               *submitter
 	day              int
 	client, provider map[string]string
 	set              *promptSet
@@ -20,7 +20,7 @@ type driftRun struct {
 
 	texts    [][]answerText // the answers to each prompt with a text or a hash
 	logprobs [][]tokenValue
-	single   []*driftText // the text of each prompt, if each has one
+	single   []*sharedText // the text of each prompt, if each has one
 	// hasText, hasHash and hasLogprobs mean that at least 80 % of the prompts have such answers.
 	hasText, hasHash, hasLogprobs bool
 
@@ -32,18 +32,18 @@ type driftRun struct {
 	sums          []float64
 }
 
-// driftSubmitter is a submitter of a panel.
-type driftSubmitter struct {
+// submitter is a submitter of a panel.
+type submitter struct {
 	name string
 	runs int // in the trailing days
 	// at is the number of the submitter in span.
 	at   int
-	span *driftSpanData
+	span *span
 }
 
 // answerText is one answer to a prompt. raw identifies its form before normalization.
 type answerText struct {
-	*driftText
+	*sharedText
 	raw [sha256.Size]byte
 }
 
@@ -55,15 +55,15 @@ type tokenValue struct {
 
 // Add adds a run to the panel. A run with the same id and submitter replaces the earlier one, for a
 // run that was not complete before. A run that is older than the trailing days is ignored.
-func (p *DriftPanel) Add(r DriftRun) {
-	if _, begun := p.epochs[driftFirst]; !begun {
-		p.epochs[driftFirst] = r.Day
+func (p *panel) Add(r Run) {
+	if _, begun := p.epochs[epochFirst]; !begun {
+		p.epochs[epochFirst] = r.Day
 	}
 	key := r.Submitter + "\x00" + r.ID
 	if old := p.byID[key]; old != nil {
 		p.remove(old)
 	}
-	d := &driftRun{
+	d := &panelRun{
 		id: r.ID, by: p.submitter(r.Submitter), day: r.Day, client: r.Client, provider: r.Provider, score: math.NaN(),
 	}
 	p.byID[key] = d
@@ -75,10 +75,10 @@ func (p *DriftPanel) Add(r DriftRun) {
 }
 
 // submitter returns the submitter with a name, and counts one more run.
-func (p *DriftPanel) submitter(name string) *driftSubmitter {
+func (p *panel) submitter(name string) *submitter {
 	s := p.crowd[name]
 	if s == nil {
-		s = &driftSubmitter{name: name}
+		s = &submitter{name: name}
 		p.crowd[name] = s
 	}
 	s.runs++
@@ -86,7 +86,7 @@ func (p *DriftPanel) submitter(name string) *driftSubmitter {
 }
 
 // fill takes over the answers of a run.
-func (p *DriftPanel) fill(d *driftRun, answers []DriftAnswer) {
+func (p *panel) fill(d *panelRun, answers []Answer) {
 	order := make([]int, len(answers))
 	for i := range order {
 		order[i] = i
@@ -134,18 +134,18 @@ func (p *DriftPanel) fill(d *driftRun, answers []DriftAnswer) {
 	if scores > 0 {
 		d.score = sum / float64(scores)
 	}
-	enough := func(k int) bool { return k > 0 && float64(k) >= driftCoverage*float64(n) }
+	enough := func(k int) bool { return k > 0 && float64(k) >= leastCoverage*float64(n) }
 	d.hasText, d.hasHash, d.hasLogprobs = enough(texts), enough(hashes), enough(logged)
 	if texts == n && len(answers) == n {
-		d.single = make([]*driftText, n)
+		d.single = make([]*sharedText, n)
 		for i := range d.single {
-			d.single[i] = d.texts[i][0].driftText
+			d.single[i] = d.texts[i][0].sharedText
 		}
 	}
 }
 
 // setOf returns the prompt set of answers, which order sorts by prompt, and counts its use.
-func (p *DriftPanel) setOf(answers []DriftAnswer, order []int) *promptSet {
+func (p *panel) setOf(answers []Answer, order []int) *promptSet {
 	if n := len(p.runs); n > 0 && p.runs[n-1].set.matches(answers, order) { // usually all runs have the same
 		return p.runs[n-1].set.use()
 	}
@@ -158,12 +158,12 @@ func (p *DriftPanel) setOf(answers []DriftAnswer, order []int) *promptSet {
 	key := strings.Join(names, "\x00")
 	set := p.sets[key]
 	if set == nil {
-		set = &promptSet{key: key, index: map[*driftPrompt]int{}}
+		set = &promptSet{key: key, index: map[*panelPrompt]int{}}
 		for i, name := range names {
 			prompt := p.prompts[name]
 			if prompt == nil {
-				prompt = &driftPrompt{
-					name: name, texts: map[[sha256.Size]byte]*driftText{}, tokens: map[string]int32{},
+				prompt = &panelPrompt{
+					name: name, texts: map[[sha256.Size]byte]*sharedText{}, tokens: map[string]int32{},
 				}
 				p.prompts[name] = prompt
 			}
@@ -186,7 +186,7 @@ func (s *promptSet) use() *promptSet {
 
 // matches reports whether answers, which order sorts by prompt, have one answer to each prompt of the
 // set.
-func (s *promptSet) matches(answers []DriftAnswer, order []int) bool {
+func (s *promptSet) matches(answers []Answer, order []int) bool {
 	if len(answers) != len(s.prompts) {
 		return false
 	}
@@ -199,7 +199,7 @@ func (s *promptSet) matches(answers []DriftAnswer, order []int) bool {
 }
 
 // intern returns the shared text of an answer.
-func (p *DriftPanel) intern(prompt *driftPrompt, a *DriftAnswer) answerText {
+func (p *panel) intern(prompt *panelPrompt, a *Answer) answerText {
 	var key, raw [sha256.Size]byte
 	text := ""
 	if a.HasText {
@@ -217,7 +217,7 @@ func (p *DriftPanel) intern(prompt *driftPrompt, a *DriftAnswer) answerText {
 	}
 	t := prompt.texts[key]
 	if t == nil {
-		t = &driftText{key: key}
+		t = &sharedText{key: key}
 		prompt.texts[key] = t
 	}
 	if a.HasText && !t.known {
@@ -238,7 +238,7 @@ func (p *DriftPanel) intern(prompt *driftPrompt, a *DriftAnswer) answerText {
 }
 
 // forms counts the forms of the text before normalization.
-func (t *driftText) forms() int {
+func (t *sharedText) forms() int {
 	n, odd := len(t.raws), 0
 	for _, k := range t.raws {
 		odd += k
@@ -249,7 +249,7 @@ func (t *driftText) forms() int {
 	return n
 }
 
-func (q *driftPrompt) tokenValues(values []TokenLogprob) []tokenValue {
+func (q *panelPrompt) tokenValues(values []TokenLogprob) []tokenValue {
 	all := make([]tokenValue, 0, len(values))
 	for _, v := range values {
 		number, ok := q.tokens[v.Token]
@@ -263,7 +263,7 @@ func (q *driftPrompt) tokenValues(values []TokenLogprob) []tokenValue {
 }
 
 // forget removes the runs before a day.
-func (p *DriftPanel) forget(day int) {
+func (p *panel) forget(day int) {
 	n, _ := slices.BinarySearchFunc(p.runs, day, compareDay)
 	for _, r := range p.runs[:n] {
 		p.release(r)
@@ -272,7 +272,7 @@ func (p *DriftPanel) forget(day int) {
 }
 
 // remove removes a run.
-func (p *DriftPanel) remove(r *driftRun) {
+func (p *panel) remove(r *panelRun) {
 	p.release(r)
 	if at, ok := slices.BinarySearchFunc(p.runs, r, compareRuns); ok {
 		p.runs = slices.Delete(p.runs, at, at+1)
@@ -280,7 +280,7 @@ func (p *DriftPanel) remove(r *driftRun) {
 }
 
 // release forgets all that only one run used.
-func (p *DriftPanel) release(r *driftRun) {
+func (p *panel) release(r *panelRun) {
 	delete(p.byID, r.by.name+"\x00"+r.id)
 	if r.by.runs--; r.by.runs == 0 {
 		delete(p.crowd, r.by.name)
@@ -318,7 +318,7 @@ func (p *DriftPanel) release(r *driftRun) {
 // addKernels computes the kernels of a run with the runs of the pool, and adds it to the pool. The
 // kernel of two answers a and b is [a = b]/2 + <f(a), f(b)>/2 with the feature vectors f; that of
 // several answers of one run is the mean over all pairs.
-func (p *DriftPanel) addKernels(r *driftRun) {
+func (p *panel) addKernels(r *panelRun) {
 	r.seq = p.seq
 	p.seq++
 	r.base = r.seq
@@ -354,7 +354,7 @@ func (p *DriftPanel) addKernels(r *driftRun) {
 }
 
 // promptRow computes the kernels of the answers of r to its prompt i with those of the pool.
-func (p *DriftPanel) promptRow(r *driftRun, i int, prompt *driftPrompt, own []answerText) {
+func (p *panel) promptRow(r *panelRun, i int, prompt *panelPrompt, own []answerText) {
 	n := len(r.set.prompts)
 	if len(own) == 1 {
 		load(p.dense, own[0].features)
@@ -372,13 +372,13 @@ func (p *DriftPanel) promptRow(r *driftRun, i int, prompt *driftPrompt, own []an
 			continue
 		}
 		if len(own) == 1 && b.single != nil {
-			*k = p.kernel(own[0].driftText, b.single[j])
+			*k = p.kernel(own[0].sharedText, b.single[j])
 			continue
 		}
 		others := b.texts[j]
 		switch {
 		case len(own) == 1 && len(others) == 1 && others[0].known:
-			*k = p.kernel(own[0].driftText, others[0].driftText)
+			*k = p.kernel(own[0].sharedText, others[0].sharedText)
 		case len(known(others)) > 0:
 			*k = p.meanKernel(own, known(others))
 		default:
@@ -388,7 +388,7 @@ func (p *DriftPanel) promptRow(r *driftRun, i int, prompt *driftPrompt, own []an
 }
 
 // addSums adds the kernels of a run to its sums and to those of the pool.
-func (p *DriftPanel) addSums(r *driftRun) {
+func (p *panel) addSums(r *panelRun) {
 	n := len(r.set.prompts)
 	for _, b := range p.pool {
 		row, sums := r.row[(b.seq-r.base)*n:][:n], b.sums
@@ -407,7 +407,7 @@ func (p *DriftPanel) addSums(r *driftRun) {
 }
 
 // kernel returns the kernel of the loaded text own with another.
-func (p *DriftPanel) kernel(own, other *driftText) float32 {
+func (p *panel) kernel(own, other *sharedText) float32 {
 	if other == own {
 		return 1
 	}
@@ -419,13 +419,13 @@ func (p *DriftPanel) kernel(own, other *driftText) float32 {
 }
 
 // meanKernel returns the mean kernel of all pairs of answers.
-func (p *DriftPanel) meanKernel(as, bs []answerText) float32 {
-	dense := make([]float32, driftBuckets)
+func (p *panel) meanKernel(as, bs []answerText) float32 {
+	dense := make([]float32, buckets)
 	sum := 0.0
 	for _, a := range as {
 		load(dense, a.features)
 		for _, b := range bs {
-			if a.driftText == b.driftText {
+			if a.sharedText == b.sharedText {
 				sum++
 			} else {
 				sum += float64(dot(dense, b.features)) / 2
@@ -447,7 +447,7 @@ func known(answers []answerText) []answerText {
 }
 
 // at returns the index of a prompt in the set of the run, or -1.
-func (r *driftRun) at(prompt *driftPrompt) int {
+func (r *panelRun) at(prompt *panelPrompt) int {
 	if i, ok := r.set.index[prompt]; ok {
 		return i
 	}
@@ -455,7 +455,7 @@ func (r *driftRun) at(prompt *driftPrompt) int {
 }
 
 // removeKernels removes a run from the pool.
-func (p *DriftPanel) removeKernels(r *driftRun) {
+func (p *panel) removeKernels(r *panelRun) {
 	at := slices.Index(p.pool, r)
 	p.pool = slices.Delete(p.pool, at, at+1)
 	for _, b := range p.pool {
@@ -469,7 +469,7 @@ func (p *DriftPanel) removeKernels(r *driftRun) {
 }
 
 // kernelRow returns the kernels of two runs of the pool, with the set of prompts of the values.
-func kernelRow(a, b *driftRun) ([]float32, *promptSet) {
+func kernelRow(a, b *panelRun) ([]float32, *promptSet) {
 	if a.seq < b.seq {
 		a, b = b, a
 	}

@@ -29,7 +29,7 @@ type Record struct {
 	Stream    string
 	Run       string
 	Submitter string
-	Answer    DriftAnswer
+	Answer    Answer
 }
 
 // dayZero is the start of day 0, 2026-01-01, in seconds since 1970-01-01.
@@ -125,7 +125,7 @@ func (p *parser) record(text []byte, line int) (*Record, error) {
 		return nil, p.problem(line, 1, "a record is an object, not "+v.Kind.JSON(), "")
 	}
 	r := &p.current
-	*r = Record{Answer: DriftAnswer{Score: math.NaN()}}
+	*r = Record{Answer: Answer{Score: math.NaN()}}
 	p.output, p.score = false, false
 	for i := range v.Members {
 		m := &v.Members[i]
@@ -262,42 +262,42 @@ func logprobs(r *Record, v *doc.Value) error {
 	return nil
 }
 
-// Alarm is the JSON form of an alarm.
-type Alarm struct {
-	Stream      string   `json:"stream"`
-	Day         int      `json:"day"`
-	Kind        string   `json:"kind"`
-	Date        string   `json:"date"`
-	Onset       int      `json:"onset"`
-	OnsetRange  [2]int   `json:"onsetRange"`
-	Statistic   string   `json:"statistic"`
-	Window      int      `json:"window"`
-	P           float64  `json:"p"`
-	Effect      Effect   `json:"effect"`
-	Submitters  int      `json:"submitters"`
-	Agreeing    int      `json:"agreeing"`
-	Blamed      []string `json:"blamed"`
-	Attribution string   `json:"attribution"`
+// AlarmLine is the JSON form of an alarm.
+type AlarmLine struct {
+	Stream      string     `json:"stream"`
+	Day         int        `json:"day"`
+	Kind        string     `json:"kind"`
+	Date        string     `json:"date"`
+	Onset       int        `json:"onset"`
+	OnsetRange  [2]int     `json:"onsetRange"`
+	Statistic   string     `json:"statistic"`
+	Window      int        `json:"window"`
+	P           float64    `json:"p"`
+	Effect      effectLine `json:"effect"`
+	Submitters  int        `json:"submitters"`
+	Agreeing    int        `json:"agreeing"`
+	Blamed      []string   `json:"blamed"`
+	Attribution string     `json:"attribution"`
 }
 
-// Effect is the size of a change. A figure that cannot be computed is nil. Score is in percentage
+// effectLine is the size of a change. A figure that cannot be computed is nil. Score is in percentage
 // points.
-type Effect struct {
+type effectLine struct {
 	LostSimilarity *float64 `json:"lostSimilarity"`
 	Alike          *float64 `json:"alike"`
 	Score          *float64 `json:"score"`
 }
 
 // JSON returns the JSON form of an alarm of a panel.
-func JSON(stream string, a *DriftAlarm) Alarm {
+func JSON(stream string, a *Alarm) AlarmLine {
 	blamed := a.Blamed
 	if blamed == nil {
 		blamed = []string{}
 	}
-	return Alarm{
+	return AlarmLine{
 		Stream: stream, Day: a.Day, Kind: a.Kind, Date: Date(a.Day).Format(time.DateOnly), Onset: a.Onset,
 		OnsetRange: [2]int{a.OnsetLow, a.OnsetHigh}, Statistic: a.Statistic, Window: a.Window, P: a.P,
-		Effect:     Effect{rounded(a.Effect.LostSimilarity, 1e4), rounded(a.Effect.Alike, 1e4), rounded(a.Effect.Score, 100)},
+		Effect:     effectLine{rounded(a.Effect.LostSimilarity, 1e4), rounded(a.Effect.Alike, 1e4), rounded(a.Effect.Score, 100)},
 		Submitters: a.Submitters, Agreeing: a.Agreeing, Blamed: blamed, Attribution: a.Cause.Cause,
 	}
 }
@@ -311,7 +311,7 @@ func rounded(v, unit float64) *float64 {
 }
 
 // Write writes an alarm as one line.
-func (a Alarm) Write(w io.Writer) error {
+func (a AlarmLine) Write(w io.Writer) error {
 	var line bytes.Buffer
 	e := json.NewEncoder(&line)
 	e.SetEscapeHTML(false)

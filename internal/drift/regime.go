@@ -1,8 +1,8 @@
 package drift
 
-// DriftRegimes counts the prompts of a panel with at least 20 answers by the share of their most
+// Regimes counts the prompts of a panel with at least 20 answers by the share of their most
 // frequent answer in the current epoch. Prompts at a border see weak changes first.
-type DriftRegimes struct {
+type Regimes struct {
 	Deterministic int // at least 98 % of the answers are equal
 	Border        int // at least half of them
 	Free          int // fewer
@@ -12,23 +12,23 @@ type DriftRegimes struct {
 }
 
 // regimes returns the regimes of the panel.
-func (p *DriftPanel) regimes(spans *spanCache) DriftRegimes {
+func (p *panel) regimes(spans *spanCache) Regimes {
 	const enough, deterministic, border = 20, 0.98, 0.5
-	regimes := DriftRegimes{
-		ScoresOnly: spans.of(p.epoch(DriftScore), DriftScore) != nil,
-		Logprobs:   spans.of(p.epoch(DriftLogprobs), DriftLogprobs) != nil,
+	regimes := Regimes{
+		ScoresOnly: spans.of(p.epoch(statisticScore), statisticScore) != nil,
+		Logprobs:   spans.of(p.epoch(statisticLogprobs), statisticLogprobs) != nil,
 	}
-	span := spans.of(p.epoch(DriftMMD), DriftMMD)
+	span := spans.of(p.epoch(statisticMMD), statisticMMD)
 	if span == nil {
 		return regimes
 	}
 	for _, prompt := range span.set.prompts {
-		counts, all, most := map[*driftText]int{}, 0, 0
+		counts, all, most := map[*sharedText]int{}, 0, 0
 		for _, r := range span.runs {
 			if i := r.at(prompt); i >= 0 {
 				for _, answer := range r.texts[i] {
-					counts[answer.driftText]++
-					most = max(most, counts[answer.driftText])
+					counts[answer.sharedText]++
+					most = max(most, counts[answer.sharedText])
 					all++
 				}
 			}

@@ -9,9 +9,9 @@ import (
 // Replay feeds records, in the order of their time, day by day to the detectors of their streams. It
 // keeps the records of the trailing days only.
 type Replay struct {
-	options DriftOptions
-	names   map[string]*Stream
-	latest  *Stream // that of the latest record; the next record is usually of the same one
+	rules  Rules
+	names  map[string]*Stream
+	latest *Stream // that of the latest record; the next record is usually of the same one
 	// Streams are in order of their first record.
 	Streams []*Stream
 }
@@ -19,13 +19,13 @@ type Replay struct {
 // Stream is one stream of records: one panel.
 type Stream struct {
 	Name   string
-	Alarms []DriftAlarm
+	Alarms []Alarm
 	// Status is that after the last day. Tested means that a test of the day level was
 	// possible on some day.
-	Status   DriftStatus
+	Status   Status
 	Tested   bool
 	possible bool
-	panel    *DriftPanel
+	panel    *panel
 	day      int
 	runs     map[runKey]*openRun
 	latest   *openRun   // that of the latest record
@@ -49,18 +49,18 @@ type capKey struct {
 
 // openRun is a run in the trailing days. One that the cap excludes has no answers.
 type openRun struct {
-	DriftRun
+	Run
 	excluded, changed bool
 }
 
 // NewReplay returns a replay without records.
-func NewReplay(o DriftOptions) *Replay {
-	return &Replay{options: o, names: map[string]*Stream{}}
+func NewReplay(rules Rules) *Replay {
+	return &Replay{rules: rules, names: map[string]*Stream{}}
 }
 
-func newStream(name string, day int, o DriftOptions) *Stream {
+func newStream(name string, day int, rules Rules) *Stream {
 	return &Stream{
-		Name: name, panel: NewDriftPanel(o), day: day, lastDrop: day,
+		Name: name, panel: newPanel(rules), day: day, lastDrop: day,
 		runs: map[runKey]*openRun{}, capped: map[capKey]bool{}, returns: map[int]Return{},
 	}
 }
@@ -95,7 +95,7 @@ func (r *Replay) Add(rec *Record) error {
 func (r *Replay) stream(name string, day int) *Stream {
 	s := r.names[name]
 	if s == nil {
-		s = newStream(name, day, r.options)
+		s = newStream(name, day, r.rules)
 		r.names[name] = s
 		r.Streams = append(r.Streams, s)
 	}
@@ -127,13 +127,13 @@ func (s *Stream) run(rec *Record, day int) *openRun {
 	if run != nil {
 		return run
 	}
-	run = &openRun{DriftRun: DriftRun{ID: rec.Run, Submitter: rec.Submitter, Day: day}}
+	run = &openRun{Run: Run{ID: rec.Run, Submitter: rec.Submitter, Day: day}}
 	s.runs[key] = run
 	limit := capKey{rec.Submitter, day}
 	run.excluded = s.capped[limit]
 	s.capped[limit] = true
 	if s.latest != nil && !run.excluded { // runs usually have the same number of answers
-		run.Answers = make([]DriftAnswer, 0, len(s.latest.Answers))
+		run.Answers = make([]Answer, 0, len(s.latest.Answers))
 	}
 	return run
 }
@@ -167,7 +167,7 @@ func (s *Stream) advance(day int) {
 func (s *Stream) evaluate() {
 	for _, run := range s.changed {
 		run.changed = false
-		s.panel.Add(run.DriftRun)
+		s.panel.Add(run.Run)
 	}
 	s.changed = s.changed[:0]
 	s.Alarms = append(s.Alarms, s.panel.Evaluate(s.day)...)

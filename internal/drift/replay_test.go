@@ -26,9 +26,9 @@ func recordsOf(scenario string, seed uint64, days int) []drift.Record {
 	return all
 }
 
-func alarmsOf(tb testing.TB, records []drift.Record) []drift.DriftAlarm {
+func alarmsOf(tb testing.TB, records []drift.Record) []drift.Alarm {
 	tb.Helper()
-	r := drift.NewReplay(drift.DriftOptions{})
+	r := drift.NewReplay(drift.Rules{})
 	for i := range records {
 		if err := r.Add(&records[i]); err != nil {
 			tb.Fatal(err)
@@ -42,7 +42,7 @@ func alarmsOf(tb testing.TB, records []drift.Record) []drift.DriftAlarm {
 }
 
 // asJSON makes alarms comparable: they hold figures that are NaN.
-func asJSON(tb testing.TB, alarms []drift.DriftAlarm) string {
+func asJSON(tb testing.TB, alarms []drift.Alarm) string {
 	tb.Helper()
 	var b bytes.Buffer
 	for i := range alarms {
@@ -65,7 +65,7 @@ func TestReplayIsCausal(t *testing.T) {
 		}
 		for _, day := range []int{20, 59, 61, 62, 65, 70} {
 			n := slices.IndexFunc(records, func(r drift.Record) bool { return drift.DayOf(r.Time) > day })
-			want := slices.DeleteFunc(slices.Clone(all), func(a drift.DriftAlarm) bool { return a.Day > day })
+			want := slices.DeleteFunc(slices.Clone(all), func(a drift.Alarm) bool { return a.Day > day })
 			if got := asJSON(t, alarmsOf(t, records[:n])); got != asJSON(t, want) {
 				t.Errorf("%s up to day %d:\n%swant\n%s", scenario, day, got, asJSON(t, want))
 			}
@@ -84,24 +84,24 @@ func TestDayByDay(t *testing.T) {
 		if len(want) == 0 {
 			t.Errorf("%s: there is no alarm", scenario)
 		}
-		var runs []drift.DriftRun
+		var runs []drift.Run
 		for i := range records {
 			r := &records[i]
 			if n := len(runs); n == 0 || runs[n-1].ID != r.Run {
-				runs = append(runs, drift.DriftRun{ID: r.Run, Submitter: r.Submitter, Day: drift.DayOf(r.Time)})
+				runs = append(runs, drift.Run{ID: r.Run, Submitter: r.Submitter, Day: drift.DayOf(r.Time)})
 			}
 			run := &runs[len(runs)-1]
 			run.Answers = append(run.Answers, r.Answer)
 		}
 		random := rand.New(rand.NewPCG(1, 1))
 		epochs := map[string]int{"first": runs[0].Day}
-		var got []drift.DriftAlarm
-		var panel *drift.DriftPanel
+		var got []drift.Alarm
+		var panel *drift.Detector
 		for day := range days {
 			// A fresh panel computes all kernels again, so most days before the change keep theirs.
 			fresh := day%7 == 0 || day >= changeDay
 			if fresh {
-				panel = drift.RestoreDriftPanel(drift.DriftOptions{}, epochs)
+				panel = drift.RestorePanel(drift.Rules{}, epochs)
 			}
 			for _, i := range random.Perm(len(runs)) {
 				if runs[i].Day == day || fresh && runs[i].Day < day && runs[i].Day > day-62 {
@@ -174,7 +174,7 @@ func TestBack(t *testing.T) {
 		last int // the state after the second change
 		back bool
 	}{"back": {0, true}, "on": {2, false}} {
-		r := drift.NewReplay(drift.DriftOptions{})
+		r := drift.NewReplay(drift.Rules{})
 		random := rand.New(rand.NewPCG(9, 9))
 		for day := range 72 {
 			state := []int{0, 1, test.last}[day/30]
@@ -182,7 +182,7 @@ func TestBack(t *testing.T) {
 				for p := range 6 {
 					rec := drift.Record{
 						Time: drift.Date(day), Stream: "s", Run: fmt.Sprint(day), Submitter: fmt.Sprint(s),
-						Answer: drift.DriftAnswer{
+						Answer: drift.Answer{
 							Prompt: fmt.Sprint(p), HasText: true, Text: fmt.Sprint("answer ", 2*state+random.IntN(3)), Score: 1,
 						},
 					}
@@ -195,14 +195,14 @@ func TestBack(t *testing.T) {
 		r.Finish()
 		var changes []drift.Event
 		for _, e := range r.Streams[0].Events() {
-			if e.Alarm.Kind == drift.DriftConfirmed {
+			if e.Alarm.Kind == drift.KindConfirmed {
 				changes = append(changes, e)
 			}
 		}
 		if len(changes) != 2 || changes[0].Back != nil || (changes[1].Back != nil) != test.back {
 			t.Fatalf("%s: changes %+v", name, changes)
 		}
-		if b := changes[1].Back; b != nil && (b.Before != changes[0].Onset || b.P <= drift.DriftDeletionAlpha) {
+		if b := changes[1].Back; b != nil && (b.Before != changes[0].Onset || b.P <= drift.DeletionAlpha) {
 			t.Errorf("%s: %+v, want the state before day %d", name, b, changes[0].Onset)
 		}
 	}
@@ -215,7 +215,7 @@ func TestInterleavedStreams(t *testing.T) {
 	a, b := recordsOf("score/drop5", 1, 75), recordsOf("score/drop10", 1, 75)
 	both := slices.Concat(b, a)
 	slices.SortStableFunc(both, func(x, y drift.Record) int { return x.Time.Compare(y.Time) })
-	r := drift.NewReplay(drift.DriftOptions{})
+	r := drift.NewReplay(drift.Rules{})
 	for i := range both {
 		if err := r.Add(&both[i]); err != nil {
 			t.Fatal(err)
@@ -265,7 +265,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures memory")
 	}
-	r := drift.NewReplay(drift.DriftOptions{})
+	r := drift.NewReplay(drift.Rules{})
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -281,7 +281,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			for p := range 2 {
 				rec := drift.Record{
 					Time: drift.Date(day), Stream: "s", Run: time.Duration(day*10 + s).String(), Submitter: string(rune('a' + s)),
-					Answer: drift.DriftAnswer{
+					Answer: drift.Answer{
 						Prompt: string(rune('a' + p)), HasText: true,
 						Text: strings.Repeat(time.Duration(day*100+s*10+p).String(), 50), Score: 1,
 					},
@@ -308,7 +308,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"v":2}`)
 	f.Add("[]\nnull")
 	f.Fuzz(func(t *testing.T, text string) {
-		r := drift.NewReplay(drift.DriftOptions{})
+		r := drift.NewReplay(drift.Rules{})
 		err := drift.Read("file", strings.NewReader(text), func(rec *drift.Record) error {
 			if rec.Stream == "" || rec.Run == "" || rec.Submitter == "" || rec.Answer.Prompt == "" || rec.Time.IsZero() {
 				t.Errorf("incomplete record %+v", rec)

@@ -213,7 +213,7 @@ type world struct {
 	crowd    int
 	activity float64
 	// runs makes the records of one run; hour is the time of day from 0 to 24.
-	run     func(day, submitter int, hour float64) []drift.DriftAnswer
+	run     func(day, submitter int, hour float64) []drift.Answer
 	perDay  func(day, submitter int) int
 	present func(day int) int // the number of submitters on a day
 }
@@ -248,7 +248,7 @@ func (w *world) produce() {
 		type made struct {
 			at        time.Time
 			submitter int
-			answers   []drift.DriftAnswer
+			answers   []drift.Answer
 		}
 		var runs []made
 		for s := range w.present(day) {
@@ -417,7 +417,7 @@ func (w *world) texts(kind, change string) {
 			return 1
 		}
 	}
-	w.run = func(day, s int, _ float64) []drift.DriftAnswer {
+	w.run = func(day, s int, _ float64) []drift.Answer {
 		of, t := share(day, s), before
 		if day >= changeDay && !strings.HasPrefix(change, "null") {
 			t = after
@@ -425,14 +425,14 @@ func (w *world) texts(kind, change string) {
 		if change == "null_misconf" && (s == crowdSize || s == 0 && day >= 200) {
 			t = odd
 		}
-		answers := make([]drift.DriftAnswer, worldPrompts)
+		answers := make([]drift.Answer, worldPrompts)
 		for p := range answers {
 			m := old
 			if of == 1 || of > 0 && w.random.Float64() < of {
 				m = other
 			}
 			text, right := m.answer(w.random, p, t)
-			answers[p] = drift.DriftAnswer{
+			answers[p] = drift.Answer{
 				Prompt: fmt.Sprintf("p%02d", p), Text: text, HasText: true, Score: indicator(right),
 			}
 			if kind == "logprobs" {
@@ -526,7 +526,7 @@ func (w *world) scores(change string) {
 		w.newcomer()
 	}
 	daily := map[int]float64{}
-	w.run = func(day, s int, hour float64) []drift.DriftAnswer {
+	w.run = func(day, s int, hour float64) []drift.Answer {
 		now := rates
 		if day >= changeDay && !strings.HasPrefix(change, "null") && (s >= 2 || !strings.HasSuffix(change, "_mask2")) {
 			now = after
@@ -544,13 +544,13 @@ func (w *world) scores(change string) {
 		case strings.HasSuffix(change, "period"):
 			now = shifted(now, 0.30*(0.6*math.Sin(2*math.Pi*hour/24)+0.4*math.Sin(2*math.Pi*(float64(day)+hour/24)/7)))
 		}
-		answers := make([]drift.DriftAnswer, items)
+		answers := make([]drift.Answer, items)
 		for i, p := range now {
 			score := indicator(w.random.Float64() < p)
 			if strings.HasSuffix(change, "noise5") && w.random.Float64() < 0.05 {
 				score = 1 - score
 			}
-			answers[i] = drift.DriftAnswer{Prompt: fmt.Sprintf("i%03d", i), Score: score}
+			answers[i] = drift.Answer{Prompt: fmt.Sprintf("i%03d", i), Score: score}
 		}
 		return answers
 	}

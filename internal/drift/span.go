@@ -7,42 +7,42 @@ import (
 	"strings"
 )
 
-// driftMode selects the kernel of a span. One test has one kernel.
-type driftMode int
+// kernelMode selects the kernel of a span. One test has one kernel.
+type kernelMode int
 
 const (
-	modeText     driftMode = iota // equality and features of normalized texts
-	modeHash                      // equality of normalized texts, by their hashes
-	modeRaw                       // features, and equality of the texts before normalization
-	modeLogprobs                  // log-probabilities
-	modeScore                     // no kernel
+	modeText     kernelMode = iota // equality and features of normalized texts
+	modeHash                       // equality of normalized texts, by their hashes
+	modeRaw                        // features, and equality of the texts before normalization
+	modeLogprobs                   // log-probabilities
+	modeScore                      // no kernel
 )
 
 type spanKey struct {
 	start int
-	mode  driftMode
+	mode  kernelMode
 }
 
-func (p *DriftPanel) newSpans(day int) *spanCache {
-	return &spanCache{panel: p, day: day, made: map[spanKey]*driftSpanData{}, runs: map[int]*testedRuns{}}
+func (p *panel) newSpans(day int) *spanCache {
+	return &spanCache{panel: p, day: day, made: map[spanKey]*span{}, runs: map[int]*testedRuns{}}
 }
 
 // spanCache makes the spans of one day. Statistics with the same epoch share one.
 type spanCache struct {
-	panel  *DriftPanel
+	panel  *panel
 	day    int
-	made   map[spanKey]*driftSpanData
+	made   map[spanKey]*span
 	runs   map[int]*testedRuns // by first day
 	active *promptSet          // the prompts of the panel
 }
 
-// driftSpanData is what the tests of one day have in common: the runs from the start of the epoch,
+// span is what the tests of one day have in common: the runs from the start of the epoch,
 // at most 62 days, and their kernels.
-type driftSpanData struct {
+type span struct {
 	cache *spanCache
-	mode  driftMode
+	mode  kernelMode
 	set   *promptSet // the prompts
-	runs  []*driftRun
+	runs  []*panelRun
 	// names are the submitters. submitter has the index of that of each run, day the day of each run.
 	names          []string
 	submitter, day []int
@@ -73,7 +73,7 @@ func (c *spanCache) prompts() *promptSet {
 		}
 		return c.active
 	}
-	first := map[*driftPrompt]int{}
+	first := map[*panelPrompt]int{}
 	seen := map[*promptSet]bool{}
 	for _, r := range p.runs {
 		if seen[r.set] {
@@ -86,15 +86,15 @@ func (c *spanCache) prompts() *promptSet {
 			}
 		}
 	}
-	var active []*driftPrompt
+	var active []*panelPrompt
 	var names []string
 	for prompt, day := range first {
 		at, _ := slices.BinarySearchFunc(p.runs, day, compareDay)
-		if (at == 0 || c.day-day >= driftLearning) && 2*prompt.runs >= len(p.runs)-at {
+		if (at == 0 || c.day-day >= learningDays) && 2*prompt.runs >= len(p.runs)-at {
 			active = append(active, prompt)
 		}
 	}
-	slices.SortFunc(active, func(a, b *driftPrompt) int { return cmp.Compare(a.name, b.name) })
+	slices.SortFunc(active, func(a, b *panelPrompt) int { return cmp.Compare(a.name, b.name) })
 	for _, prompt := range active {
 		names = append(names, prompt.name)
 	}
@@ -102,7 +102,7 @@ func (c *spanCache) prompts() *promptSet {
 		c.active = set
 		return set
 	}
-	c.active = &promptSet{prompts: active, index: map[*driftPrompt]int{}}
+	c.active = &promptSet{prompts: active, index: map[*panelPrompt]int{}}
 	for i, prompt := range active {
 		c.active.index[prompt] = i
 	}
@@ -110,7 +110,7 @@ func (c *spanCache) prompts() *promptSet {
 }
 
 // covers reports whether a run has enough prompts of the panel to be tested.
-func (c *spanCache) covers(r *driftRun) bool {
+func (c *spanCache) covers(r *panelRun) bool {
 	active := c.prompts()
 	if r.set == active {
 		return true
@@ -121,13 +121,13 @@ func (c *spanCache) covers(r *driftRun) bool {
 			n++
 		}
 	}
-	return n > 0 && float64(n) >= driftCoverage*float64(len(active.prompts))
+	return n > 0 && float64(n) >= leastCoverage*float64(len(active.prompts))
 }
 
 // testedRuns are the runs from a day on that have enough prompts, and how many of them have each kind
 // of data.
 type testedRuns struct {
-	runs                            []*driftRun
+	runs                            []*panelRun
 	texts, hashes, scores, logprobs int
 }
 
@@ -137,7 +137,7 @@ func (c *spanCache) tested(start int) *testedRuns {
 		return t
 	}
 	at, _ := slices.BinarySearchFunc(c.panel.runs, start, compareDay)
-	t := &testedRuns{runs: make([]*driftRun, 0, len(c.panel.runs)-at)}
+	t := &testedRuns{runs: make([]*panelRun, 0, len(c.panel.runs)-at)}
 	c.runs[start] = t
 	count := func(n *int, ok bool) {
 		if ok {
@@ -157,28 +157,28 @@ func (c *spanCache) tested(start int) *testedRuns {
 	return t
 }
 
-func compareDay(r *driftRun, day int) int { return cmp.Compare(r.day, day) }
+func compareDay(r *panelRun, day int) int { return cmp.Compare(r.day, day) }
 
 // of returns the span of a statistic whose epoch began on a day, or nil if its runs have no data for
 // the statistic. Runs without the data are left out if they are fewer than a fifth.
-func (c *spanCache) of(epoch int, statistic string) *driftSpanData {
-	start := max(epoch, c.day-driftSpan+1)
+func (c *spanCache) of(epoch int, statistic string) *span {
+	start := max(epoch, c.day-spanDays+1)
 	t := c.tested(start)
 	most := func(n int) bool { return n > 0 && 5*(len(t.runs)-n) < len(t.runs) }
-	hasText := func(r *driftRun) bool { return r.hasText }
+	hasText := func(r *panelRun) bool { return r.hasText }
 	mode, ok, has := modeText, most(t.texts), hasText
 	switch statistic {
-	case DriftMMD:
+	case statisticMMD:
 		if !ok {
-			mode, ok, has = modeHash, most(t.hashes), func(r *driftRun) bool { return r.hasHash }
+			mode, ok, has = modeHash, most(t.hashes), func(r *panelRun) bool { return r.hasHash }
 		}
-	case DriftTypicality:
-	case driftRaw:
+	case statisticTypicality:
+	case statisticFormat:
 		mode = modeRaw
-	case DriftLogprobs:
-		mode, ok, has = modeLogprobs, most(t.logprobs), func(r *driftRun) bool { return r.hasLogprobs }
+	case statisticLogprobs:
+		mode, ok, has = modeLogprobs, most(t.logprobs), func(r *panelRun) bool { return r.hasLogprobs }
 	default:
-		mode, ok, has = modeScore, !ok && most(t.scores), func(r *driftRun) bool { return !math.IsNaN(r.score) }
+		mode, ok, has = modeScore, !ok && most(t.scores), func(r *panelRun) bool { return !math.IsNaN(r.score) }
 	}
 	if !ok {
 		return nil
@@ -192,13 +192,13 @@ func (c *spanCache) of(epoch int, statistic string) *driftSpanData {
 }
 
 // make returns the span of the runs that have what a mode needs.
-func (c *spanCache) make(key spanKey, tested []*driftRun, has func(*driftRun) bool) *driftSpanData {
+func (c *spanCache) make(key spanKey, tested []*panelRun, has func(*panelRun) bool) *span {
 	if s := c.made[key]; s != nil {
 		return s
 	}
-	s := &driftSpanData{cache: c, mode: key.mode, set: c.prompts()}
+	s := &span{cache: c, mode: key.mode, set: c.prompts()}
 	c.made[key] = s
-	s.runs = make([]*driftRun, 0, len(tested))
+	s.runs = make([]*panelRun, 0, len(tested))
 	for _, r := range tested {
 		if has(r) {
 			s.runs = append(s.runs, r)
@@ -228,7 +228,7 @@ func (c *spanCache) make(key spanKey, tested []*driftRun, has func(*driftRun) bo
 }
 
 // number numbers the submitters of the runs.
-func (s *driftSpanData) number() {
+func (s *span) number() {
 	n := len(s.runs)
 	both := make([]int, 2*n)
 	s.submitter, s.day = both[:n], both[n:]
@@ -242,12 +242,12 @@ func (s *driftSpanData) number() {
 }
 
 // direct reports whether the sums that the pool keeps are those of the span.
-func (s *driftSpanData) direct() bool {
+func (s *span) direct() bool {
 	return s.mode == modeText && len(s.runs) == len(s.cache.panel.pool)
 }
 
 // sums computes the mean kernels of the prompts, and of each run with the others.
-func (s *driftSpanData) sums() {
+func (s *span) sums() {
 	n, prompts := len(s.runs), len(s.set.prompts)
 	s.mean, s.member = make([]float64, prompts), make([]float64, n*prompts)
 	counts := make([]int, n*prompts)
@@ -283,10 +283,10 @@ func (s *driftSpanData) sums() {
 }
 
 // poolSums takes the sums from the runs of the pool.
-func (s *driftSpanData) poolSums(counts []int) {
+func (s *span) poolSums(counts []int) {
 	prompts := len(s.set.prompts)
 	having := make([]int, prompts)
-	index := func(r *driftRun, i int) int {
+	index := func(r *panelRun, i int) int {
 		j := i
 		if r.set != s.set {
 			j = r.at(s.set.prompts[i])
@@ -315,7 +315,7 @@ func (s *driftSpanData) poolSums(counts []int) {
 
 // kernels returns the kernels of two runs for each prompt; that of a missing answer is negative. It
 // may use the buffer k.
-func (s *driftSpanData) kernels(a, b int, k []float32) []float32 {
+func (s *span) kernels(a, b int, k []float32) []float32 {
 	x, y := s.runs[a], s.runs[b]
 	if s.mode == modeHash {
 		for i, prompt := range s.set.prompts {
@@ -346,7 +346,7 @@ func (s *driftSpanData) kernels(a, b int, k []float32) []float32 {
 }
 
 // hashKernel is the share of pairs of answers to a prompt that are equal, or -1 without a pair.
-func hashKernel(x, y *driftRun, prompt *driftPrompt) float32 {
+func hashKernel(x, y *panelRun, prompt *panelPrompt) float32 {
 	i, j := x.at(prompt), y.at(prompt)
 	if i < 0 || j < 0 || len(x.texts[i]) == 0 || len(y.texts[j]) == 0 {
 		return -1
@@ -354,7 +354,7 @@ func hashKernel(x, y *driftRun, prompt *driftPrompt) float32 {
 	same := 0
 	for _, a := range x.texts[i] {
 		for _, b := range y.texts[j] {
-			if a.driftText == b.driftText {
+			if a.sharedText == b.sharedText {
 				same++
 			}
 		}
@@ -363,7 +363,7 @@ func hashKernel(x, y *driftRun, prompt *driftPrompt) float32 {
 }
 
 // rawDifference is the share of pairs of answers that are equal only after normalization.
-func rawDifference(x, y *driftRun, prompt *driftPrompt) float64 {
+func rawDifference(x, y *panelRun, prompt *panelPrompt) float64 {
 	i, j := x.at(prompt), y.at(prompt)
 	if x.single != nil && y.single != nil && x.single[i] != y.single[j] {
 		return 0
@@ -372,7 +372,7 @@ func rawDifference(x, y *driftRun, prompt *driftPrompt) float64 {
 	differ := 0
 	for _, a := range as {
 		for _, b := range bs {
-			if a.driftText == b.driftText && a.raw != b.raw {
+			if a.sharedText == b.sharedText && a.raw != b.raw {
 				differ++
 			}
 		}
@@ -382,7 +382,7 @@ func rawDifference(x, y *driftRun, prompt *driftPrompt) float64 {
 
 // typicality sets y: how much the answers of a run are like those of the others, standardized for
 // each prompt over the span, and averaged over prompts.
-func (s *driftSpanData) typicality() {
+func (s *span) typicality() {
 	n, prompts := len(s.runs), len(s.set.prompts)
 	s.y = make([]float64, n)
 	for i := range prompts {
@@ -411,7 +411,7 @@ func (s *driftSpanData) typicality() {
 // grams returns the Gram matrix, filled for the runs from an index on. It is the sum over prompts of
 // the kernels with the weights 1/(1 - mean + 0.02), where mean is the mean kernel of two runs of the
 // whole span: a prompt whose answers vary little counts more.
-func (s *driftSpanData) grams(from int) []float64 {
+func (s *span) grams(from int) []float64 {
 	n := len(s.runs)
 	if from >= s.from {
 		return s.gram
@@ -448,7 +448,7 @@ func (s *driftSpanData) grams(from int) []float64 {
 // standardized returns the vectors of log-probabilities of the runs: a coordinate for each token
 // that a run reports for a prompt. A missing token gets the smallest value of its prompt. Each
 // coordinate is standardized over the span and bounded by 12.
-func (s *driftSpanData) standardized() [][]float64 {
+func (s *span) standardized() [][]float64 {
 	const most, least = 12, 0.01
 	n := len(s.runs)
 	vectors := make([][]float64, n)
@@ -505,7 +505,7 @@ func (s *driftSpanData) standardized() [][]float64 {
 	return vectors
 }
 
-func (r *driftRun) logprobsOf(prompt *driftPrompt) []tokenValue {
+func (r *panelRun) logprobsOf(prompt *panelPrompt) []tokenValue {
 	if i := r.at(prompt); i >= 0 {
 		return r.logprobs[i]
 	}

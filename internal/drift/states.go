@@ -3,7 +3,7 @@ package drift
 // state is the last month of runs before a change.
 type state struct {
 	before int // the day of the change
-	runs   []DriftRun
+	runs   []Run
 }
 
 // mostStates is the number of earlier states that a stream remembers.
@@ -16,7 +16,7 @@ const mostStates = 12
 func (s *Stream) observe() {
 	const early, enough = 2, 5
 	if change := s.newChange(); change != nil {
-		oldest := change.Onset - DriftOld
+		oldest := change.Onset - comparedDays
 		if n := len(s.states); n > 0 {
 			oldest = max(oldest, s.states[n-1].before)
 		}
@@ -32,8 +32,8 @@ func (s *Stream) observe() {
 	}
 	since := s.between(s.states[n].before+early, s.day)
 	for _, earlier := range s.states[:n] {
-		p, ok := ComparePeriods(earlier.runs, since)
-		if ok && p > max(DriftDeletionAlpha, s.returns[s.alarmDay].P) {
+		p, ok := comparePeriods(earlier.runs, since)
+		if ok && p > max(DeletionAlpha, s.returns[s.alarmDay].P) {
 			s.returns[s.alarmDay] = Return{earlier.before, p}
 		}
 	}
@@ -41,12 +41,12 @@ func (s *Stream) observe() {
 }
 
 // newChange returns the alarm of this day with which a change begins, or nil.
-func (s *Stream) newChange() *DriftAlarm {
+func (s *Stream) newChange() *Alarm {
 	if n := len(s.Alarms); n == 0 || s.Alarms[n-1].Day != s.day {
 		return nil
 	}
 	for _, e := range s.Events() {
-		if e.Alarm.Kind == DriftConfirmed && e.Alarm.Day == s.day {
+		if e.Alarm.Kind == KindConfirmed && e.Alarm.Day == s.day {
 			return e.Alarm
 		}
 	}
@@ -54,11 +54,11 @@ func (s *Stream) newChange() *DriftAlarm {
 }
 
 // between returns the runs of the days from first to last.
-func (s *Stream) between(first, last int) []DriftRun {
-	var runs []DriftRun
+func (s *Stream) between(first, last int) []Run {
+	var runs []Run
 	for _, r := range s.runs {
 		if !r.excluded && r.Day >= first && r.Day <= last {
-			runs = append(runs, r.DriftRun)
+			runs = append(runs, r.Run)
 		}
 	}
 	return runs

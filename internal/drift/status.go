@@ -5,26 +5,26 @@ import (
 	"slices"
 )
 
-// DriftState is the state of a panel.
-type DriftState string
+// State is the state of a panel.
+type State string
 
 // The states of a panel.
 const (
-	StateLearning DriftState = "learning"
-	StateStable   DriftState = "stable"
-	StateSuspect  DriftState = "suspect"
-	StateChanged  DriftState = "changed"
-	StateLocal    DriftState = "local"
-	StateFormat   DriftState = "format"
-	StateMixed    DriftState = "mixed fleet"
-	StateThin     DriftState = "thin"
-	StateGap      DriftState = "gap"
+	StateLearning State = "learning"
+	StateStable   State = "stable"
+	StateSuspect  State = "suspect"
+	StateChanged  State = "changed"
+	StateLocal    State = "local"
+	StateFormat   State = "format"
+	StateMixed    State = "mixed fleet"
+	StateThin     State = "thin"
+	StateGap      State = "gap"
 )
 
-// DriftStatus is what the latest evaluation of a panel found.
-type DriftStatus struct {
+// Status is what the latest evaluation of a panel found.
+type Status struct {
 	Day   int
-	State DriftState
+	State State
 	// Tested means that at least one test of the day level was possible, with enough submitters.
 	Tested bool
 	// Days is the number of days since the epoch began, Submitters the number of submitters in the
@@ -36,7 +36,7 @@ type DriftStatus struct {
 	// RunsPerDay and ScoreSD describe the scores of the last 30 days: ScoreSD is the standard
 	// deviation of the scores of runs within submitters, or NaN.
 	RunsPerDay, ScoreSD float64
-	Regimes             DriftRegimes
+	Regimes             Regimes
 	// Statistics is the number of statistics that are tested.
 	Statistics int
 	own        bool
@@ -46,28 +46,28 @@ type DriftStatus struct {
 // are likely to see within a number of days; NaN without scores. With m runs a day and the standard
 // deviation s of their scores, a drop d takes a/(1-a/30) days, a = (4.13 s/d)^2/m. Where submitters
 // may lie, the tests without some of them take a third longer.
-func (s DriftStatus) Detectable(days float64) float64 {
+func (s Status) Detectable(days float64) float64 {
 	if !s.own {
 		days *= 3.0 / 4
 	}
-	a := days / (1 + days/DriftOld)
+	a := days / (1 + days/comparedDays)
 	return 100 * 4.13 * s.ScoreSD / math.Sqrt(a*s.RunsPerDay)
 }
 
 // Tested reports whether the latest evaluation had a test of the day level, with enough submitters.
-func (p *DriftPanel) Tested() bool { return p.tested }
+func (p *panel) Tested() bool { return p.tested }
 
 // measured records a test of the day level.
-func (p *DriftPanel) measured(t *windowTest) {
-	if _, ok := t.quorum(); ok || p.options.Own {
+func (p *panel) measured(t *windowTest) {
+	if _, ok := t.quorum(); ok || p.rules.Own {
 		p.tested = true
 	}
 }
 
 // Status returns the state of the panel after the latest evaluation.
-func (p *DriftPanel) Status() DriftStatus {
+func (p *panel) Status() Status {
 	const experience = 8
-	s := DriftStatus{Day: p.day, Latest: p.latest, Tested: p.tested, State: StateGap, own: p.options.Own}
+	s := Status{Day: p.day, Latest: p.latest, Tested: p.tested, State: StateGap, own: p.rules.Own}
 	if p.Empty() {
 		return s
 	}
@@ -77,13 +77,13 @@ func (p *DriftPanel) Status() DriftStatus {
 			s.Experienced++
 		}
 	}
-	start := p.epochs[driftFirst]
-	for _, name := range driftStatistics() {
+	start := p.epochs[epochFirst]
+	for _, name := range statistics() {
 		start = max(start, p.epoch(name))
 	}
 	s.Days = s.Day - start + 1
 	liars := (s.Submitters + 3) / 4
-	if p.options.Own {
+	if p.rules.Own {
 		liars = -1 // the one submitter is enough
 	}
 	s.Needed = 2 + liars
@@ -99,24 +99,24 @@ func (p *DriftPanel) Status() DriftStatus {
 		return ok && s.Day-day < days
 	}
 	anyRecent := func(suffix string, days int) bool {
-		return slices.ContainsFunc(driftStatistics(), func(name string) bool { return recent(name+suffix, days) })
+		return slices.ContainsFunc(statistics(), func(name string) bool { return recent(name+suffix, days) })
 	}
 	switch {
-	case s.Day-p.latest >= driftLearning:
+	case s.Day-p.latest >= learningDays:
 		s.State = StateGap
-	case kinds[DriftConfirmed] || anyRecent("", DriftSame):
+	case kinds[KindConfirmed] || anyRecent("", sameEventDays):
 		s.State = StateChanged
-	case s.Days < driftLearning || s.Experienced < s.Needed:
+	case s.Days < learningDays || s.Experienced < s.Needed:
 		s.State = StateLearning
 	case !s.Tested:
 		s.State = StateThin
-	case kinds[DriftSuspect] || anyRecent("/run", DriftSame):
+	case kinds[KindSuspect] || anyRecent("/run", sameEventDays):
 		s.State = StateSuspect
-	case kinds[DriftLocal] || anyRecent("/local", DriftOld):
+	case kinds[KindLocal] || anyRecent("/local", comparedDays):
 		s.State = StateLocal
-	case kinds[DriftFormat] || recent(driftRaw, DriftSame):
+	case kinds[KindFormat] || recent(statisticFormat, sameEventDays):
 		s.State = StateFormat
-	case s.Days >= DriftOld && p.mixedFleet(spans):
+	case s.Days >= comparedDays && p.mixedFleet(spans):
 		s.State = StateMixed
 	default:
 		s.State = StateStable
@@ -125,8 +125,8 @@ func (p *DriftPanel) Status() DriftStatus {
 	if s.State == StateSuspect {
 		suffix = "/run"
 	}
-	s.Since = p.epochs[driftFirst]
-	for _, name := range driftStatistics() {
+	s.Since = p.epochs[epochFirst]
+	for _, name := range statistics() {
 		s.Since = max(s.Since, p.epoch(name+suffix))
 	}
 	return s
@@ -134,13 +134,13 @@ func (p *DriftPanel) Status() DriftStatus {
 
 // mixedFleet reports whether the runs of one day differ less than those of different days, over the
 // last 30 days.
-func (p *DriftPanel) mixedFleet(spans *spanCache) bool {
-	for _, name := range []string{DriftMMD, DriftScore} {
+func (p *panel) mixedFleet(spans *spanCache) bool {
+	for _, name := range []string{statisticMMD, statisticScore} {
 		span := spans.of(p.epoch(name), name)
 		if span == nil {
 			continue
 		}
-		t := span.split(spans.day-DriftOld+1, spans.day+1, spans.day)
+		t := span.split(spans.day-comparedDays+1, spans.day+1, spans.day)
 		if span.mode != modeScore {
 			t.centerGram(span.grams(t.first))
 		}
@@ -152,25 +152,25 @@ func (p *DriftPanel) mixedFleet(spans *spanCache) bool {
 }
 
 // describeScores sets the figures of the scores of the last 30 days.
-func (p *DriftPanel) describeScores(s *DriftStatus) {
-	sums, counts := map[*driftSubmitter]float64{}, map[*driftSubmitter]float64{}
-	recent := func(yield func(*driftRun)) {
+func (p *panel) describeScores(s *Status) {
+	sums, counts := map[*submitter]float64{}, map[*submitter]float64{}
+	recent := func(yield func(*panelRun)) {
 		for _, r := range p.runs {
-			if r.day > s.Day-DriftOld && !math.IsNaN(r.score) {
+			if r.day > s.Day-comparedDays && !math.IsNaN(r.score) {
 				yield(r)
 			}
 		}
 	}
 	runs, squares := 0.0, 0.0
-	recent(func(r *driftRun) {
+	recent(func(r *panelRun) {
 		sums[r.by] += r.score
 		counts[r.by]++
 		runs++
 	})
-	recent(func(r *driftRun) {
+	recent(func(r *panelRun) {
 		d := r.score - sums[r.by]/counts[r.by]
 		squares += d * d
 	})
-	s.RunsPerDay = runs / float64(min(DriftOld, s.Day-p.epochs[driftFirst]+1))
+	s.RunsPerDay = runs / float64(min(comparedDays, s.Day-p.epochs[epochFirst]+1))
 	s.ScoreSD = math.Sqrt(squares / (runs - float64(len(counts)))) // NaN without enough runs
 }

@@ -93,7 +93,7 @@ func (m *measured) String() string {
 // replayed returns the stream of one simulated replicate after its replay.
 func replayed(tb testing.TB, scenario string, seed uint64) *drift.Stream {
 	tb.Helper()
-	r := drift.NewReplay(drift.DriftOptions{})
+	r := drift.NewReplay(drift.Rules{})
 	simulate(scenario, seed, func(rec *drift.Record) {
 		if err := r.Add(rec); err != nil {
 			tb.Fatal(err)
@@ -116,14 +116,14 @@ func measure(tb testing.TB, scenario string, seed, n int) *measured {
 		delay, last := 0, map[string]int{}
 		for _, a := range s.Alarms {
 			change := !null && a.Day >= changeDay
-			if change && a.Kind == drift.DriftConfirmed && delay == 0 {
+			if change && a.Kind == drift.KindConfirmed && delay == 0 {
 				delay = a.Day - changeDay + 1
 			}
 			if day, ok := last[a.Kind]; change || a.Day < 14 || ok && a.Day-day <= 14 {
 				continue
 			}
 			last[a.Kind] = a.Day
-			if a.Kind == drift.DriftConfirmed {
+			if a.Kind == drift.KindConfirmed {
 				m.wrong++
 			} else {
 				m.alarms[a.Kind]++

@@ -14,8 +14,8 @@ import (
 // days. Submitters without runs on one of the sides are left out, and the mean of each submitter over
 // both sides is taken out of the data, so that a submitter has an influence only if its runs change.
 type windowTest struct {
-	span      *driftSpanData
-	window    driftWindow
+	span      *span
+	window    window
 	statistic string
 	// runs are indexes of span.runs; the first old of them are old. submitter has the index in names
 	// of each, day the number of its day, from 0 without gaps.
@@ -38,14 +38,14 @@ type testResult struct {
 }
 
 // test returns the test of a window, or nil if there is too little data.
-func (s *driftSpanData) test(w driftWindow, statistic string) *windowTest {
+func (s *span) test(w window, statistic string) *windowTest {
 	t := s.split(w.oldest(), w.onset(), w.day)
 	t.window, t.statistic = w, statistic
 	if w.runs && (t.old < 8 || len(t.runs) == t.old) || !w.runs && (t.oldDays < 10 || t.days-t.oldDays < 3) {
 		return nil
 	}
 	switch statistic {
-	case DriftMMD, DriftLogprobs, driftRaw:
+	case statisticMMD, statisticLogprobs, statisticFormat:
 		t.centerGram(s.grams(t.first))
 	default:
 		t.y = make([]float64, len(t.runs))
@@ -59,7 +59,7 @@ func (s *driftSpanData) test(w driftWindow, statistic string) *windowTest {
 
 // split returns the runs of the days oldest to last, with those from onset on as the new ones. If the
 // onset is after the last day, all runs are old ones.
-func (s *driftSpanData) split(oldest, onset, last int) *windowTest {
+func (s *span) split(oldest, onset, last int) *windowTest {
 	t := &windowTest{span: s}
 	from, _ := slices.BinarySearch(s.day, oldest)
 	to, _ := slices.BinarySearch(s.day, last+1)
@@ -188,7 +188,7 @@ func (t *windowTest) seed(skip []bool) func() analyze.Seed {
 				units = append(units, r.by.name+"\x00"+r.id)
 			}
 		}
-		return driftSeed(t.statistic, t.window, units)
+		return seedOf(t.statistic, t.window, units)
 	}
 }
 
