@@ -96,19 +96,17 @@ func (c *driftCmd) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	panels, err := drift.Local(p.Runs(), c.model, rules, func(id string, err error) {
+	streams, err := drift.Local(p.Runs(), c.model, rules, func(id string, err error) {
 		fmt.Fprintf(c.Stderr, "plumb: run %s is damaged: %s\n", id, c.clean(err.Error()))
 	})
 	if err != nil {
 		return err
 	}
-	if len(panels) == 0 && !c.json {
+	if len(streams) == 0 && !c.json {
 		fmt.Fprintf(c.Stdout, "There are no measured runs in %s. Make one with: plumb run\n", c.shown(p.Runs()))
 	}
-	var streams []*drift.Stream
-	for _, panel := range panels {
-		panel.Since(oldest)
-		streams = append(streams, panel.Stream)
+	for _, s := range streams {
+		s.Since(oldest)
 	}
 	return c.conclude(streams, true)
 }
@@ -271,7 +269,7 @@ func regimeWords(r drift.Regimes) string {
 func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 	a := e.Alarm
 	word := kindWord(a.Kind)
-	if a.Kind == drift.KindConfirmed && s.Possible() {
+	if a.Kind == drift.KindConfirmed && s.Possible {
 		word = kindWord(drift.KindSuspect)
 	}
 	first := fmt.Sprintf("%s around %s", word, drift.Date(e.Onset).Format("2 January 2006"))
@@ -306,7 +304,7 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 			lines = append(lines, fmt.Sprintf("prompt %s: before %q, after %q", w.Prompt, text.Line(w.Before, 60),
 				text.Line(w.After, 60)))
 		}
-		if s.Possible() {
+		if s.Possible {
 			lines = append(lines, "this is not sure enough for one of several panels (false discovery rate 0.1)")
 		}
 	}

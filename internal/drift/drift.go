@@ -1,8 +1,12 @@
+// Package drift detects changes of the model behind a stable name: it groups records and runs into
+// panels, and tests each panel day by day.
+//
+// [Replay] takes records, [Scan] the runs of one panel from anywhere, and [Local] those of a directory of
+// runs. [Screen] decides about several streams together. Only Local does I/O.
 package drift
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 )
@@ -132,12 +136,11 @@ type Alarm struct {
 // panel is the detector state of one panel: the runs of the trailing days, and one number for
 // each statistic.
 //
-// [panel.Add] takes runs and [panel.Evaluate] tests a day. The result depends only on the
-// runs of the trailing 62 days and on the epochs: a panel that [restorePanel] makes from these
-// gives the same alarms.
+// [panel.add] takes runs and [panel.evaluate] tests a day. The result depends only on the
+// runs of the trailing 62 days and on the epochs: a panel with these gives the same alarms.
 type panel struct {
 	rules  Rules
-	epochs map[string]int
+	epochs map[string]int // the first day of the epoch of each statistic, and other days that matter later
 
 	runs    []*panelRun // ordered by day, submitter and id
 	byID    map[string]*panelRun
@@ -151,10 +154,10 @@ type panel struct {
 	stamp   uint32
 
 	// day is the latest evaluated day, kinds has the kinds of its alarms, and tested reports whether a
-	// test was possible. latest is the day of the latest run.
-	day, latest int
-	kinds       map[string]bool
-	tested      bool
+	// test of the day level was possible, with enough submitters.
+	day    int
+	kinds  map[string]bool
+	tested bool
 }
 
 // newPanel returns a panel without runs.
@@ -168,24 +171,20 @@ func newPanel(rules Rules) *panel {
 	}
 }
 
-// restorePanel returns a panel with epochs that [panel.Epochs] returned. Add the runs of
-// the trailing 62 days to it before the next evaluation.
-func restorePanel(rules Rules, epochs map[string]int) *panel {
-	p := newPanel(rules)
-	maps.Copy(p.epochs, epochs)
-	return p
+// The keys of the days of the first and of the latest run among the epochs.
+const (
+	epochFirst  = "first"
+	epochLatest = "latest"
+)
+
+// begun reports whether the panel had a run.
+func (p *panel) begun() bool {
+	_, ok := p.epochs[epochFirst]
+	return ok
 }
 
-// epochFirst is the key of the day of the first run among the epochs.
-const epochFirst = "first"
-
-// Epochs returns what the panel keeps between days: for each statistic the first day of its epoch.
-func (p *panel) Epochs() map[string]int {
-	return maps.Clone(p.epochs)
-}
-
-// Empty reports whether no run of the trailing days is left.
-func (p *panel) Empty() bool { return len(p.runs) == 0 }
+// empty reports whether no run of the trailing days is left.
+func (p *panel) empty() bool { return len(p.runs) == 0 }
 
 // epoch returns the first day of the epoch of a detector.
 func (p *panel) epoch(name string) int {
@@ -222,16 +221,16 @@ func (w window) oldest() int { return max(w.epoch, w.day-w.length-comparedDays+1
 
 func (w window) onset() int { return w.day - w.length + 1 }
 
-// Evaluate tests one day, after the runs of that day were added, and returns its alarms. Days are
+// evaluate tests one day, after the runs of that day were added, and returns its alarms. Days are
 // evaluated in ascending order, each day once.
-func (p *panel) Evaluate(day int) []Alarm {
+func (p *panel) evaluate(day int) []Alarm {
 	p.forget(day - spanDays + 1)
 	p.day, p.tested = day, false
 	clear(p.kinds)
-	if p.Empty() {
+	if p.empty() {
 		return nil
 	}
-	p.latest = p.runs[len(p.runs)-1].day
+	p.epochs[epochLatest] = p.runs[len(p.runs)-1].day
 	spans := p.newSpans(day)
 	var alarms []Alarm
 	confirmed := map[string]bool{}

@@ -166,7 +166,7 @@ func crowd(p *panel, day, submitters int, answer func(s, prompt int) Answer) {
 			a.Prompt = fmt.Sprint(q)
 			r.Answers = append(r.Answers, a)
 		}
-		p.Add(r)
+		p.add(r)
 	}
 }
 
@@ -203,7 +203,7 @@ func TestKindsOfAlarms(t *testing.T) {
 					}
 					return Answer{Text: text, HasText: true, Score: math.NaN()}
 				})
-				for _, a := range p.Evaluate(day) {
+				for _, a := range p.evaluate(day) {
 					if a.Day != day {
 						t.Errorf("an alarm of day %d on day %d", a.Day, day)
 					}
@@ -227,10 +227,25 @@ func TestKindsOfAlarms(t *testing.T) {
 			if a := kinds[KindLocal]; a != nil && !slices.Contains(a.Blamed, "s0") {
 				t.Errorf("blamed %v", a.Blamed)
 			}
-			if got := p.Status().State; got != test.state {
+			if got := p.status().State; got != test.state {
 				t.Errorf("state %s, want %s", got, test.state)
 			}
 		})
+	}
+}
+
+// TestChangesChain checks that alarms within 14 days of the latest one belong to the same change.
+func TestChangesChain(t *testing.T) {
+	t.Parallel()
+	s := newStream(Rules{})
+	s.recall = func(int, int) []Run { return nil }
+	for _, test := range []struct{ day, change, periods int }{{50, 50, 1}, {64, 50, 1}, {78, 50, 1}, {93, 93, 2}} {
+		s.day = test.day
+		s.observe([]Alarm{{Day: test.day, Kind: KindSuspect}, {Day: test.day, Kind: KindConfirmed, Onset: test.day - 2}})
+		want := Change{Alarm: test.change, Latest: test.day, Compared: test.periods > 1 && s.checkpoint.Change.Compared}
+		if c := s.checkpoint; c.Change != want || len(c.Earlier) != test.periods || c.Earlier[test.periods-1].Change != test.change-2 {
+			t.Errorf("day %d: %+v", test.day, c)
+		}
 	}
 }
 
@@ -250,7 +265,7 @@ func TestTrace(t *testing.T) {
 				}
 				return Answer{Score: score}
 			})
-			for _, a := range p.Evaluate(day) {
+			for _, a := range p.evaluate(day) {
 				if kinds[a.Kind] = true; a.Statistic != statisticScore || !(a.Effect.Score < 0) {
 					t.Errorf("%s of %s: %+v", a.Kind, a.Statistic, a.Effect)
 				}
@@ -280,9 +295,9 @@ func TestNewPrompt(t *testing.T) {
 			for q := range prompts {
 				r.Answers = append(r.Answers, Answer{Prompt: fmt.Sprint(q), Text: "yes", HasText: true, Score: 1})
 			}
-			p.Add(r)
+			p.add(r)
 		}
-		p.Evaluate(day)
+		p.evaluate(day)
 		want := 5
 		if day >= 44 {
 			want = 6
@@ -307,13 +322,13 @@ func TestRegimes(t *testing.T) {
 			return Answer{Text: text, HasText: true, Score: 1, Logprobs: []TokenLogprob{{"a", -random.Float64()}}}
 		})
 		crowd(scores, day, 4, func(int, int) Answer { return Answer{Score: float64(random.IntN(2))} })
-		p.Evaluate(day)
-		scores.Evaluate(day)
+		p.evaluate(day)
+		scores.evaluate(day)
 	}
-	if got, want := p.Status().Regimes, (Regimes{2, 2, 2, false, true}); got != want {
+	if got, want := p.status().Regimes, (Regimes{2, 2, 2, false, true}); got != want {
 		t.Errorf("regimes %+v, want %+v", got, want)
 	}
-	got := scores.Status()
+	got := scores.status()
 	if want := (Regimes{ScoresOnly: true}); got.Regimes != want || got.Statistics != 1 {
 		t.Errorf("%d statistics, regimes %+v, want %+v", got.Statistics, got.Regimes, want)
 	}
@@ -346,7 +361,7 @@ func TestHashesOnly(t *testing.T) {
 		crowd(p, day, 4, func(_, q int) Answer {
 			return Answer{Hash: fmt.Sprint(q, random.IntN(3), day >= 30), Score: math.NaN()}
 		})
-		for _, a := range p.Evaluate(day) {
+		for _, a := range p.evaluate(day) {
 			found = found || a.Kind == KindConfirmed && a.Statistic == statisticMMD && day >= 30
 		}
 	}
@@ -399,9 +414,9 @@ func TestCause(t *testing.T) {
 						answer := Answer{Prompt: fmt.Sprint(q), Text: text[random.IntN(3)], HasText: true, Score: 1}
 						r.Answers = append(r.Answers, answer)
 					}
-					p.Add(r)
+					p.add(r)
 				}
-				for _, a := range p.Evaluate(day) {
+				for _, a := range p.evaluate(day) {
 					if a.Kind == KindConfirmed && alarm == nil {
 						alarm = &a
 					}
@@ -433,9 +448,9 @@ func TestPoolSums(t *testing.T) {
 					r.Answers = append(r.Answers, Answer{Prompt: fmt.Sprint(q), Text: text, HasText: true, Score: 1})
 				}
 			}
-			p.Add(r)
+			p.add(r)
 		}
-		p.Evaluate(day)
+		p.evaluate(day)
 		for _, a := range p.pool {
 			sums := make([]float64, len(a.set.prompts))
 			for _, b := range p.pool {
@@ -470,9 +485,9 @@ func BenchmarkScores(b *testing.B) {
 			for q := range r.Answers {
 				r.Answers[q] = Answer{Prompt: prompts100[q], Score: float64(random.IntN(2))}
 			}
-			p.Add(r)
+			p.add(r)
 		}
-		p.Evaluate(day)
+		p.evaluate(day)
 		day++
 	}
 }

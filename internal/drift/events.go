@@ -36,7 +36,7 @@ func (s *Stream) Events() []Event {
 			e := Event{
 				Alarm: a, Onset: a.Onset, Low: a.OnsetLow, High: a.OnsetHigh, Statistics: []string{a.Statistic},
 			}
-			if back, ok := s.returns[a.Day]; ok && a.Kind == KindConfirmed {
+			if back, ok := s.Returns[a.Day]; ok && a.Kind == KindConfirmed {
 				e.Back = &back
 			}
 			events = append(events, e)
@@ -49,13 +49,8 @@ func (s *Stream) Events() []Event {
 
 // Changed reports whether the stream has a confirmed change.
 func (s *Stream) Changed() bool {
-	return !s.possible && slices.ContainsFunc(s.Alarms, func(a Alarm) bool {
-		return a.Kind == KindConfirmed
-	})
+	return !s.Possible && slices.ContainsFunc(s.Alarms, confirmed)
 }
-
-// Possible reports whether the changes of the stream are not sure enough for one of several panels.
-func (s *Stream) Possible() bool { return s.possible }
 
 // Since forgets the alarms before a day.
 func (s *Stream) Since(day int) {

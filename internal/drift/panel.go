@@ -53,10 +53,10 @@ type tokenValue struct {
 	value float64
 }
 
-// Add adds a run to the panel. A run with the same id and submitter replaces the earlier one, for a
+// add adds a run to the panel. A run with the same id and submitter replaces the earlier one, for a
 // run that was not complete before. A run that is older than the trailing days is ignored.
-func (p *panel) Add(r Run) {
-	if _, begun := p.epochs[epochFirst]; !begun {
+func (p *panel) add(r Run) {
+	if !p.begun() {
 		p.epochs[epochFirst] = r.Day
 	}
 	key := r.Submitter + "\x00" + r.ID

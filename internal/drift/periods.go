@@ -14,10 +14,10 @@ func comparePeriods(before, after []Run) (p float64, ok bool) {
 	panel := newPanel(Rules{})
 	for _, r := range before {
 		r.ID, r.Day = "before\x00"+r.ID, r.Day+shift
-		panel.Add(r)
+		panel.add(r)
 	}
 	for _, r := range after {
-		panel.Add(r)
+		panel.add(r)
 	}
 	spans := panel.newSpans(last)
 	p = 1

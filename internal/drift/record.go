@@ -1,5 +1,3 @@
-// Package drift detects changes of the model behind a stable name: it reads records and runs, groups
-// them into panels, and replays them day by day through its detectors.
 package drift
 
 import (

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -73,50 +74,6 @@ func TestReplayIsCausal(t *testing.T) {
 	}
 }
 
-// TestDayByDay checks that a detector that keeps only the epochs between days, and gets the runs of
-// the trailing days in any order, raises the same alarms as a replay of all records.
-func TestDayByDay(t *testing.T) {
-	t.Parallel()
-	for _, scenario := range []string{"score/drop5", "det/quant_sparse", "logprobs/swap_sparse"} {
-		const days = 72
-		records := recordsOf(scenario, 5, days)
-		want := alarmsOf(t, records)
-		if len(want) == 0 {
-			t.Errorf("%s: there is no alarm", scenario)
-		}
-		var runs []drift.Run
-		for i := range records {
-			r := &records[i]
-			if n := len(runs); n == 0 || runs[n-1].ID != r.Run {
-				runs = append(runs, drift.Run{ID: r.Run, Submitter: r.Submitter, Day: drift.DayOf(r.Time)})
-			}
-			run := &runs[len(runs)-1]
-			run.Answers = append(run.Answers, r.Answer)
-		}
-		random := rand.New(rand.NewPCG(1, 1))
-		epochs := map[string]int{"first": runs[0].Day}
-		var got []drift.Alarm
-		var panel *drift.Detector
-		for day := range days {
-			// A fresh panel computes all kernels again, so most days before the change keep theirs.
-			fresh := day%7 == 0 || day >= changeDay
-			if fresh {
-				panel = drift.RestorePanel(drift.Rules{}, epochs)
-			}
-			for _, i := range random.Perm(len(runs)) {
-				if runs[i].Day == day || fresh && runs[i].Day < day && runs[i].Day > day-62 {
-					panel.Add(runs[i])
-				}
-			}
-			got = append(got, panel.Evaluate(day)...)
-			epochs = panel.Epochs()
-		}
-		if asJSON(t, got) != asJSON(t, want) {
-			t.Errorf("%s: day by day\n%swant\n%s", scenario, asJSON(t, got), asJSON(t, want))
-		}
-	}
-}
-
 // TestRunsAcrossMidnight checks that a run belongs to the day of its first record, and counts with
 // the records so far.
 func TestRunsAcrossMidnight(t *testing.T) {
@@ -133,6 +90,27 @@ func TestRunsAcrossMidnight(t *testing.T) {
 	got, want := alarmsOf(t, late), alarmsOf(t, records)
 	if len(want) == 0 || len(got) == 0 || got[0].Onset < want[0].Onset-2 || got[0].Onset > want[0].Onset+2 {
 		t.Errorf("%s\nwant about\n%s", asJSON(t, got), asJSON(t, want))
+	}
+}
+
+// TestRunIDsAreForgotten checks that the id of a run names a new run 62 days later, on each of these days.
+func TestRunIDsAreForgotten(t *testing.T) {
+	t.Parallel()
+	for last := 60; last < 72; last++ {
+		r := drift.NewReplay(drift.Rules{})
+		for day := range last + 1 {
+			rec := drift.Record{
+				Time: drift.Date(day), Stream: "s", Run: fmt.Sprint(day % 62), Submitter: "me",
+				Answer: drift.Answer{Prompt: "p", Score: 1},
+			}
+			if err := r.Add(&rec); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Finish()
+		if s := r.Streams[0].Status; s.Latest != last {
+			t.Errorf("the latest run is of day %d, want day %d", s.Latest, last)
+		}
 	}
 }
 
@@ -167,34 +145,30 @@ func TestCap(t *testing.T) {
 }
 
 // TestBack checks that a change back to an earlier state names this state, and that a change to a new
-// one does not.
+// one does not, also if a scan goes on after a checkpoint.
 func TestBack(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		last int // the state after the second change
 		back bool
 	}{"back": {0, true}, "on": {2, false}} {
-		r := drift.NewReplay(drift.Rules{})
 		random := rand.New(rand.NewPCG(9, 9))
+		var runs []drift.Run
 		for day := range 72 {
 			state := []int{0, 1, test.last}[day/30]
 			for s := range 5 {
+				run := drift.Run{ID: fmt.Sprint(day), Submitter: fmt.Sprint(s), Day: day}
 				for p := range 6 {
-					rec := drift.Record{
-						Time: drift.Date(day), Stream: "s", Run: fmt.Sprint(day), Submitter: fmt.Sprint(s),
-						Answer: drift.Answer{
-							Prompt: fmt.Sprint(p), HasText: true, Text: fmt.Sprint("answer ", 2*state+random.IntN(3)), Score: 1,
-						},
-					}
-					if err := r.Add(&rec); err != nil {
-						t.Fatal(err)
-					}
+					run.Answers = append(run.Answers, drift.Answer{
+						Prompt: fmt.Sprint(p), HasText: true, Text: fmt.Sprint("answer ", 2*state+random.IntN(3)), Score: 1,
+					})
 				}
+				runs = append(runs, run)
 			}
 		}
-		r.Finish()
+		whole := replayOf(t, runs)
 		var changes []drift.Event
-		for _, e := range r.Streams[0].Events() {
+		for _, e := range whole.Events() {
 			if e.Alarm.Kind == drift.KindConfirmed {
 				changes = append(changes, e)
 			}
@@ -204,6 +178,20 @@ func TestBack(t *testing.T) {
 		}
 		if b := changes[1].Back; b != nil && (b.Before != changes[0].Onset || b.P <= drift.DeletionAlpha) {
 			t.Errorf("%s: %+v, want the state before day %d", name, b, changes[0].Onset)
+		}
+		for _, cut := range []int{29, 45, 61, 63, 70} {
+			first, err := drift.Scan(drift.Rules{}, drift.Checkpoint{}, cut, sourceOf(runs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			second, err := drift.Scan(drift.Rules{}, stored(t, first.Checkpoint()), 71, sourceOf(runs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			maps.Copy(first.Returns, second.Returns)
+			if !reflect.DeepEqual(first.Returns, whole.Returns) {
+				t.Errorf("%s, cut after day %d: back to %v, want %v", name, cut, first.Returns, whole.Returns)
+			}
 		}
 	}
 }

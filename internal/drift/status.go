@@ -54,9 +54,6 @@ func (s Status) Detectable(days float64) float64 {
 	return 100 * 4.13 * s.ScoreSD / math.Sqrt(a*s.RunsPerDay)
 }
 
-// Tested reports whether the latest evaluation had a test of the day level, with enough submitters.
-func (p *panel) Tested() bool { return p.tested }
-
 // measured records a test of the day level.
 func (p *panel) measured(t *windowTest) {
 	if _, ok := t.quorum(); ok || p.rules.Own {
@@ -64,11 +61,11 @@ func (p *panel) measured(t *windowTest) {
 	}
 }
 
-// Status returns the state of the panel after the latest evaluation.
-func (p *panel) Status() Status {
+// status returns the state of the panel after the latest evaluation.
+func (p *panel) status() Status {
 	const experience = 8
-	s := Status{Day: p.day, Latest: p.latest, Tested: p.tested, State: StateGap, own: p.rules.Own}
-	if p.Empty() {
+	s := Status{Day: p.day, Latest: p.epochs[epochLatest], Tested: p.tested, State: StateGap, own: p.rules.Own}
+	if p.empty() {
 		return s
 	}
 	s.Submitters = len(p.crowd)
@@ -102,7 +99,7 @@ func (p *panel) Status() Status {
 		return slices.ContainsFunc(statistics(), func(name string) bool { return recent(name+suffix, days) })
 	}
 	switch {
-	case s.Day-p.latest >= learningDays:
+	case s.Day-p.epochs[epochLatest] >= learningDays:
 		s.State = StateGap
 	case kinds[KindConfirmed] || anyRecent("", sameEventDays):
 		s.State = StateChanged
