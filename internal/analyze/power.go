@@ -135,13 +135,6 @@ func (d RateDesign) Detectable() (difference float64, ok bool) {
 	return d.loss(high), true
 }
 
-// Finds reports whether the comparison finds a difference with probability [Power].
-func (d RateDesign) Finds(difference float64) bool {
-	d = d.downward()
-	shift, ok := d.shiftOf(difference)
-	return ok && d.power(shift) >= Power
-}
-
 // CasesFor returns the smallest number of cases, all with the repetitions of the first ones of the
 // design, for which the comparison finds a difference; [math.MaxInt32] if none does. The power of an
 // exact test goes up and down, so the next five numbers have to find it, too.

@@ -385,8 +385,8 @@ func TestNothing(t *testing.T) {
 			t.Errorf("adjusted p-values of nothing: %v", q)
 		}
 	}
-	if e := analyze.BetAbove(0.5, 0).E(); e != 1 {
-		t.Errorf("a bet without draws is worth %v", e)
+	if e := analyze.BetAbove(0.5, 0).LogE(); e != 0 {
+		t.Errorf("a bet without draws is worth exp(%v)", e)
 	}
 }
 
@@ -475,8 +475,8 @@ func TestBetting(t *testing.T) {
 	for j := range 16 {
 		want += (1 + 0.99/0.5*math.Exp2(-float64(j)/2)*0.5) / 16
 	}
-	if math.Abs(twice.E()-want) > 1e-12 {
-		t.Errorf("one draw: %v, want %v", twice.E(), want)
+	if got := math.Exp(twice.LogE()); math.Abs(got-want) > 1e-12 {
+		t.Errorf("one draw: %v, want %v", got, want)
 	}
 }
 

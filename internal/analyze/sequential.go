@@ -80,9 +80,6 @@ func (b *Betting) Add(z float64) {
 	}
 }
 
-// E returns the value of the process.
-func (b *Betting) E() float64 { return math.Exp(b.LogE()) }
-
 // LogE returns the natural logarithm of the value of the process, which has no limit of size.
 func (b *Betting) LogE() float64 {
 	largest := math.Inf(-1)
