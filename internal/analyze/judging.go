@@ -222,7 +222,7 @@ func AlphaInterval(units [][]float64, interval bool, conf float64, seed Seed) Es
 	resampled := make([]float64, 0, alphaResamples)
 	resample := make([][]float64, len(rated))
 	for block := range alphaResamples / drawBlock {
-		random := rand.New(seed.Block(block))
+		random := rand.New(seed.block(block))
 		for range drawBlock {
 			for i := range resample {
 				resample[i] = rated[random.IntN(len(rated))]

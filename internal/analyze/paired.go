@@ -30,11 +30,11 @@ func BonettPrice(b, c, n int, conf float64) Estimate {
 // PairCounts is the repetitions of one case on both sides.
 type PairCounts struct{ BaseMeasured, BasePassed, CandMeasured, CandPassed int }
 
-// Measured reports whether each side has a measured repetition.
-func (p PairCounts) Measured() bool { return p.BaseMeasured > 0 && p.CandMeasured > 0 }
+// measured reports whether each side has a measured repetition.
+func (p PairCounts) measured() bool { return p.BaseMeasured > 0 && p.CandMeasured > 0 }
 
-// Difference returns the pass rate of the candidate minus that of the baseline.
-func (p PairCounts) Difference() float64 {
+// difference returns the pass rate of the candidate minus that of the baseline.
+func (p PairCounts) difference() float64 {
 	numerator := p.CandPassed*p.BaseMeasured - p.BasePassed*p.CandMeasured
 	return float64(numerator) / float64(p.BaseMeasured*p.CandMeasured)
 }
@@ -54,7 +54,7 @@ func measured(pairs []PairCounts) (kept []PairCounts, ok bool) {
 		if !p.valid() {
 			return nil, false
 		}
-		if p.Measured() {
+		if p.measured() {
 			kept = append(kept, p)
 		}
 	}
@@ -221,7 +221,7 @@ func RateDifference(pairs []PairCounts, conf float64) Estimate {
 		repeated = repeated && p.BaseMeasured > 1 && p.CandMeasured > 1
 		baseOnly += p.BasePassed * (p.CandMeasured - p.CandPassed)
 		candOnly += p.CandPassed * (p.BaseMeasured - p.BasePassed)
-		diffs[i] = p.Difference()
+		diffs[i] = p.difference()
 	}
 	switch {
 	case single:
@@ -268,12 +268,12 @@ func satterthwaite(sides []side, cases int) (variance, df float64) {
 }
 
 // CaseT returns the mean of one value a case, such as a difference candidate minus baseline, with
-// the interval mean plus or minus t SE, where SE is CR1 of [ClusteredError] and t has G-1 degrees
+// the interval mean plus or minus t SE, where SE is CR1 of [clusteredError] and t has G-1 degrees
 // of freedom for G clusters. It speaks about other cases like these. OK is false for fewer than two
 // clusters, and for values that do not vary.
 func CaseT(values []float64, clusters []int, conf float64) Estimate {
 	e := unknown("t over cases")
-	errors := ClusteredError(values, clusters)
+	errors := clusteredError(values, clusters)
 	e.Value, e.SE = errors.Mean, errors.CR1
 	if !isConfidence(conf) || math.IsNaN(e.SE) || e.SE <= tieTolerance*math.Abs(e.Value) {
 		return e

@@ -294,7 +294,7 @@ func (d RateDesign) singlePower(differ, lost float64) (power float64) {
 	z, total := normalQuantile(1-d.Alpha), float64(n)
 	rejects := func(b, k int) bool {
 		if d.Sequential {
-			return LogMcNemarE(b, k-b) >= math.Log(2/d.Alpha)
+			return logMcNemarE(b, k-b) >= math.Log(2/d.Alpha)
 		}
 		return 2*binomialAtLeast(b, k, 0.5) <= d.Alpha*(1+tieTolerance)
 	}

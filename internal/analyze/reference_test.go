@@ -9,7 +9,7 @@ package analyze
 //	midP     = min(1, 2 min(...) - P(X = b))
 //
 // All are 1 if no case differs.
-func McNemar(b, c int) (worse, twoSided, midP float64) {
+func mcNemar(b, c int) (worse, twoSided, midP float64) {
 	if b+c == 0 {
 		return 1, 1, 1
 	}

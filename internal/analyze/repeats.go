@@ -8,10 +8,10 @@ type Count struct{ Passed, Measured int }
 // Rate returns the pass rate of the case. It is NaN if no repetition was measured.
 func (c Count) Rate() float64 { return float64(c.Passed) / float64(c.Measured) }
 
-// PassAtK estimates the probability that at least one of k repetitions passes, from c passes of n
+// passAtK estimates the probability that at least one of k repetitions passes, from c passes of n
 // repetitions: 1 - C(n-c, k)/C(n, k). The estimate has no bias (Chen et al. 2021); 1 - (1-c/n)^k
 // has one. ok is false if k > n.
-func PassAtK(n, c, k int) (v float64, ok bool) {
+func passAtK(n, c, k int) (v float64, ok bool) {
 	if n < 0 || c < 0 || c > n || k < 1 {
 		return math.NaN(), false
 	}
@@ -33,9 +33,9 @@ func PassAtK(n, c, k int) (v float64, ok bool) {
 	return -math.Expm1(log), true
 }
 
-// PassHatK estimates the probability that all of k repetitions pass, from c passes of n
+// passHatK estimates the probability that all of k repetitions pass, from c passes of n
 // repetitions: C(c, k)/C(n, k). The estimate has no bias (Yao et al. 2024). ok is false if k > n.
-func PassHatK(n, c, k int) (v float64, ok bool) {
+func passHatK(n, c, k int) (v float64, ok bool) {
 	if n < 0 || c < 0 || c > n || k < 1 {
 		return math.NaN(), false
 	}
@@ -52,11 +52,11 @@ func PassHatK(n, c, k int) (v float64, ok bool) {
 	return v, true
 }
 
-// FlakyPosterior returns the probabilities that the pass rate of a case lies between lo and hi,
+// flakyPosterior returns the probabilities that the pass rate of a case lies between lo and hi,
 // below lo, and above hi, after k passes of n repetitions. The distribution is the posterior
 // Beta(k+1/2, n-k+1/2) of the prior of Jeffreys. It returns NaN if k is not in 0..n, or not 0 <= lo
 // <= hi <= 1.
-func FlakyPosterior(k, n int, lo, hi float64) (flaky, below, above float64) {
+func flakyPosterior(k, n int, lo, hi float64) (flaky, below, above float64) {
 	if k < 0 || k > n || !(0 <= lo && lo <= hi && hi <= 1) {
 		return math.NaN(), math.NaN(), math.NaN()
 	}

@@ -2,7 +2,7 @@ package analyze
 
 import "math"
 
-// LogMcNemarE returns the natural logarithm of the e-value against "the candidate is not worse" for
+// logMcNemarE returns the natural logarithm of the e-value against "the candidate is not worse" for
 // cases that differ: b passed on the baseline only, c on the candidate only. It can be looked at after
 // each case: a test that stops and rejects as soon as the e-value is at least 1/alpha has level alpha.
 // Swap b and c to test "not better". With d = b+c, the e-value is
@@ -10,7 +10,7 @@ import "math"
 //	2^(d+1) b! c! / (d+1)! P(Bin(d+1, 1/2) <= b)
 //
 // This is the mean of (2t)^b (2(1-t))^c over t uniform on (1/2, 1).
-func LogMcNemarE(b, c int) float64 {
+func logMcNemarE(b, c int) float64 {
 	if b < 0 || c < 0 {
 		return math.NaN()
 	}
@@ -38,7 +38,7 @@ func logBinomialHalf(k, n int) float64 {
 		0.5*math.Log(m/(2*math.Pi*x*(m-x)))
 }
 
-// Betting is an e-process for the mean of bounded draws, by betting on a fixed grid of stakes with
+// betting is an e-process for the mean of bounded draws, by betting on a fixed grid of stakes with
 // equal weights (Waudby-Smith and Ramdas 2024):
 //
 //	E = mean over stakes s of the product over draws z of 1 + s (z - bound)
@@ -46,31 +46,31 @@ func logBinomialHalf(k, n int) float64 {
 // It tests the null hypothesis that the conditional mean of each draw is at most bound, or at least
 // bound for a negated bet, whose factors are 1 + s (bound - z). Under the null hypothesis the
 // probability that E ever reaches 1/alpha is at most alpha.
-type Betting struct {
+type betting struct {
 	bound   float64
 	negated bool
 	stakes  []float64
 	logs    []float64
 }
 
-// BetAbove returns a bet against a mean of at most bound, of draws of at least low. Its 16 stakes
+// betAbove returns a bet against a mean of at most bound, of draws of at least low. Its 16 stakes
 // are 0.99/(bound-low) 2^(-j/2), so that no draw can make E negative.
-func BetAbove(bound, low float64) *Betting { return newBetting(bound, bound-low, false) }
+func betAbove(bound, low float64) *betting { return newBetting(bound, bound-low, false) }
 
-// BetBelow returns a bet against a mean of at least bound, of draws of at most high.
-func BetBelow(bound, high float64) *Betting { return newBetting(bound, high-bound, true) }
+// betBelow returns a bet against a mean of at least bound, of draws of at most high.
+func betBelow(bound, high float64) *betting { return newBetting(bound, high-bound, true) }
 
-func newBetting(bound, worst float64, negated bool) *Betting {
+func newBetting(bound, worst float64, negated bool) *betting {
 	const stakes = 16
-	b := &Betting{bound: bound, negated: negated, stakes: make([]float64, stakes), logs: make([]float64, stakes)}
+	b := &betting{bound: bound, negated: negated, stakes: make([]float64, stakes), logs: make([]float64, stakes)}
 	for j := range b.stakes {
 		b.stakes[j] = 0.99 / max(worst, 1e-9) * math.Exp2(-float64(j)/2)
 	}
 	return b
 }
 
-// Add takes the next draw.
-func (b *Betting) Add(z float64) {
+// add takes the next draw.
+func (b *betting) add(z float64) {
 	gain := z - b.bound
 	if b.negated {
 		gain = -gain
@@ -80,8 +80,8 @@ func (b *Betting) Add(z float64) {
 	}
 }
 
-// LogE returns the natural logarithm of the value of the process, which has no limit of size.
-func (b *Betting) LogE() float64 {
+// logE returns the natural logarithm of the value of the process, which has no limit of size.
+func (b *betting) logE() float64 {
 	largest := math.Inf(-1)
 	for _, l := range b.logs {
 		largest = max(largest, l)

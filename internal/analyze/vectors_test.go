@@ -1,4 +1,4 @@
-package analyze_test
+package analyze
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 // vectorFunctions are the functions of the vectors, with their input keys and expected keys.
@@ -22,46 +20,46 @@ var vectorFunctions = map[string]struct {
 }{
 	"wilson": {"k n conf", "p lo hi center", func(in vectorInput) []any {
 		k, n := in.int("k"), in.int("n")
-		lo, hi := analyze.Wilson(k, n, in.float("conf"))
+		lo, hi := Wilson(k, n, in.float("conf"))
 		return []any{float64(k) / float64(n), lo, hi, (lo + hi) / 2}
 	}},
 	"clopper_pearson": {"k n conf", "lo hi", func(in vectorInput) []any {
-		lo, hi := analyze.ClopperPearson(in.int("k"), in.int("n"), in.float("conf"))
+		lo, hi := ClopperPearson(in.int("k"), in.int("n"), in.float("conf"))
 		return []any{lo, hi}
 	}},
 	"beta_interval": {"k n conf prior_a prior_b", "mean lo hi", func(in vectorInput) []any {
-		mean, lo, hi := analyze.BetaInterval(
+		mean, lo, hi := betaInterval(
 			in.int("k"), in.int("n"), in.float("conf"), in.float("prior_a"), in.float("prior_b"),
 		)
 		return []any{mean, lo, hi}
 	}},
 	"pass_at_k": {"n c k", "value", func(in vectorInput) []any {
-		v, ok := analyze.PassAtK(in.int("n"), in.int("c"), in.int("k"))
+		v, ok := passAtK(in.int("n"), in.int("c"), in.int("k"))
 		return computed(ok, v)
 	}},
 	"pass_hat_k": {"n c k", "value", func(in vectorInput) []any {
-		v, ok := analyze.PassHatK(in.int("n"), in.int("c"), in.int("k"))
+		v, ok := passHatK(in.int("n"), in.int("c"), in.int("k"))
 		return computed(ok, v)
 	}},
 	"suite_pass_k": {"tasks k", "pass_at_k pass_hat_k", func(in vectorInput) []any {
 		tasks := in.objects("tasks", "n c")
 		sumAt, sumHat, computable := 0.0, 0.0, len(tasks) > 0
 		for _, task := range tasks {
-			at, ok := analyze.PassAtK(task.int("n"), task.int("c"), in.int("k"))
-			hat, _ := analyze.PassHatK(task.int("n"), task.int("c"), in.int("k"))
+			at, ok := passAtK(task.int("n"), task.int("c"), in.int("k"))
+			hat, _ := passHatK(task.int("n"), task.int("c"), in.int("k"))
 			sumAt, sumHat, computable = sumAt+at, sumHat+hat, computable && ok
 		}
 		n := float64(len(tasks))
 		return computed(computable, sumAt/n, sumHat/n)
 	}},
 	"flaky_posterior": {"k n lo hi", "p_flaky p_below p_above", func(in vectorInput) []any {
-		flaky, below, above := analyze.FlakyPosterior(in.int("k"), in.int("n"), in.float("lo"), in.float("hi"))
+		flaky, below, above := flakyPosterior(in.int("k"), in.int("n"), in.float("lo"), in.float("hi"))
 		return []any{flaky, below, above}
 	}},
 	"clustered_se": {
 		"scores clusters", "mean se_iid se_clustered_miller se_cr0 se_cr1",
 		func(in vectorInput) []any {
-			return standardErrors(analyze.ClusteredError(in.floats("scores"), in.labels("clusters")))
+			return errorsOf(clusteredError(in.floats("scores"), in.labels("clusters")))
 		},
 	},
 	"paired_clustered_se": {
@@ -71,16 +69,16 @@ var vectorFunctions = map[string]struct {
 			for i, cand := range in.floats("cand") {
 				diffs[i] -= cand
 			}
-			return standardErrors(analyze.ClusteredError(diffs, in.labels("clusters")))
+			return errorsOf(clusteredError(diffs, in.labels("clusters")))
 		},
 	},
 	"icc_oneway": {"groups", "icc design_effect n_eff", func(in vectorInput) []any {
-		icc, effect, n, ok := analyze.ICC(in.lists("groups"))
+		icc, effect, n, ok := ICC(in.lists("groups"))
 		return computed(ok, icc, effect, n)
 	}},
 	"fisher_exact": {"table", "less greater two_sided", func(in vectorInput) []any {
 		table := in.lists("table")
-		less, greater, twoSided := analyze.Fisher(
+		less, greater, twoSided := Fisher(
 			int(table[0][0]), int(table[0][1]), int(table[1][0]), int(table[1][1]),
 		)
 		return []any{less, greater, twoSided}
@@ -88,38 +86,38 @@ var vectorFunctions = map[string]struct {
 	"mcnemar_exact": {
 		"base_pass_cand_fail base_fail_cand_pass", "p_worse p_two_sided mid_p_two_sided",
 		func(in vectorInput) []any {
-			worse, twoSided, midP := analyze.McNemar(in.int("base_pass_cand_fail"), in.int("base_fail_cand_pass"))
+			worse, twoSided, midP := mcNemar(in.int("base_pass_cand_fail"), in.int("base_fail_cand_pass"))
 			return []any{worse, twoSided, midP}
 		},
 	},
 	"bonett_price": {"b c n conf", "diff lo hi", func(in vectorInput) []any {
-		e := analyze.BonettPrice(in.int("b"), in.int("c"), in.int("n"), in.float("conf"))
+		e := BonettPrice(in.int("b"), in.int("c"), in.int("n"), in.float("conf"))
 		return computed(e.OK, -e.Value, -e.Hi, -e.Lo) // the vectors take baseline minus candidate
 	}},
 	"paired_permutation_exact": {"diffs", "mean p_greater p_two_sided", func(in vectorInput) []any {
-		p := analyze.SignFlip(in.floats("diffs"), analyze.NewSeed("vectors"))
+		p := signFlip(in.floats("diffs"), NewSeed("vectors"))
 		return []any{p.Mean, p.Greater, p.TwoSided}
 	}},
 	"stratified_exact": {"cases", "observed expected p_worse p_better", func(in vectorInput) []any {
-		var pairs []analyze.PairCounts
+		var pairs []PairCounts
 		for _, c := range in.objects("cases", "n_base pass_base n_cand pass_cand") {
-			pairs = append(pairs, analyze.PairCounts{
+			pairs = append(pairs, PairCounts{
 				BaseMeasured: c.int("n_base"), BasePassed: c.int("pass_base"),
 				CandMeasured: c.int("n_cand"), CandPassed: c.int("pass_cand"),
 			})
 		}
-		t := analyze.Stratified(pairs)
+		t := Stratified(pairs)
 		return []any{float64(t.Observed), t.Expected, t.Worse, t.Better}
 	}},
-	"holm_adjust": {"p", "q", func(in vectorInput) []any { return []any{analyze.Holm(in.floats("p"))} }},
-	"bh_adjust":   {"p", "q", func(in vectorInput) []any { return []any{analyze.BH(in.floats("p"))} }},
+	"holm_adjust": {"p", "q", func(in vectorInput) []any { return []any{Holm(in.floats("p"))} }},
+	"bh_adjust":   {"p", "q", func(in vectorInput) []any { return []any{BH(in.floats("p"))} }},
 	"mcnemar_evalue": {"base_pass_cand_fail base_fail_cand_pass", "e", func(in vectorInput) []any {
-		return []any{math.Exp(analyze.LogMcNemarE(in.int("base_pass_cand_fail"), in.int("base_fail_cand_pass")))}
+		return []any{math.Exp(logMcNemarE(in.int("base_pass_cand_fail"), in.int("base_fail_cand_pass")))}
 	}},
 	"judge_corrected_rate": {
 		"judge_pass_rate n specificity m_neg sensitivity m_pos conf", "theta se lo hi",
 		func(in vectorInput) []any {
-			e := analyze.CorrectedRate(
+			e := CorrectedRate(
 				in.float("judge_pass_rate"), in.int("n"), in.float("specificity"), in.int("m_neg"),
 				in.float("sensitivity"), in.int("m_pos"), in.float("conf"),
 			)
@@ -127,30 +125,30 @@ var vectorFunctions = map[string]struct {
 		},
 	},
 	"ppi_mean": {"y_labelled judge_labelled judge_unlabelled", "estimate se", func(in vectorInput) []any {
-		e := analyze.PPIMean(in.floats("y_labelled"), in.floats("judge_labelled"), in.floats("judge_unlabelled"), 0.95)
+		e := PPIMean(in.floats("y_labelled"), in.floats("judge_labelled"), in.floats("judge_unlabelled"), 0.95)
 		return []any{e.Value, e.SE}
 	}},
 	"paired_sample_size": {
 		"omega2 sigma2_a k_a sigma2_b k_b delta alpha power", "n",
 		func(in vectorInput) []any {
-			d := analyze.PairedDesign{
+			d := PairedDesign{
 				Between: in.float("omega2"), WithinBase: in.float("sigma2_a"), RepeatsBase: in.int("k_a"),
 				WithinCand: in.float("sigma2_b"), RepeatsCand: in.int("k_b"),
 			}
-			return []any{analyze.PairedSampleSize(d, in.float("delta"), in.float("alpha"), in.float("power"))}
+			return []any{PairedSampleSize(d, in.float("delta"), in.float("alpha"), in.float("power"))}
 		},
 	},
 	"paired_mde": {"n omega2 sigma2_a sigma2_b k alpha power", "mde", func(in vectorInput) []any {
-		d := analyze.PairedDesign{
+		d := PairedDesign{
 			Between: in.float("omega2"), WithinBase: in.float("sigma2_a"), RepeatsBase: in.int("k"),
 			WithinCand: in.float("sigma2_b"), RepeatsCand: in.int("k"),
 		}
 		// The sample size for an effect of 1, solved for the effect.
-		return []any{math.Sqrt(analyze.PairedSampleSize(d, 1, in.float("alpha"), in.float("power")) / in.float("n"))}
+		return []any{math.Sqrt(PairedSampleSize(d, 1, in.float("alpha"), in.float("power")) / in.float("n"))}
 	}},
 }
 
-func standardErrors(e analyze.StandardErrors) []any {
+func errorsOf(e standardErrors) []any {
 	return []any{e.Mean, e.IID, e.Miller, e.CR0, e.CR1}
 }
 
@@ -168,7 +166,7 @@ func computed(ok bool, values ...float64) []any {
 // vectorInput is the input of one vector. A missing key or a value of another type panics.
 type vectorInput map[string]any
 
-func (in vectorInput) float(key string) float64 { return number(in[key]) }
+func (in vectorInput) float(key string) float64 { return parsed(in[key]) }
 
 func (in vectorInput) int(key string) int {
 	v := in.float(key)
@@ -219,8 +217,8 @@ func sameKeys(object map[string]any, keys string) bool {
 	return slices.Equal(slices.Sorted(maps.Keys(object)), slices.Sorted(slices.Values(strings.Fields(keys))))
 }
 
-// number reads a JSON number, a decimal string, or a rational "num/den".
-func number(v any) float64 {
+// parsed reads a JSON number, a decimal string, or a rational "num/den".
+func parsed(v any) float64 {
 	s := fmt.Sprint(v)
 	r, ok := new(big.Rat).SetString(s)
 	if !ok {
@@ -233,7 +231,7 @@ func number(v any) float64 {
 func numbers(v any) []float64 {
 	out := []float64{}
 	for _, e := range v.([]any) {
-		out = append(out, number(e))
+		out = append(out, parsed(e))
 	}
 	return out
 }
@@ -310,7 +308,7 @@ func runVector(t *testing.T, v vector) {
 	}
 	got := f.call(v.Input)
 	for i, key := range strings.Fields(f.expected) {
-		if !matches(got[i], v.Expected[key], number(v.RelTol)) {
+		if !matches(got[i], v.Expected[key], parsed(v.RelTol)) {
 			t.Errorf("%s: got %.17v, want %v", key, got[i], v.Expected[key])
 		}
 	}
@@ -331,7 +329,7 @@ func matches(got, want any, tolerance float64) bool {
 	case "inf", "infinity":
 		return math.IsInf(f, 1)
 	}
-	w := number(want)
+	w := parsed(want)
 	return isNumber && math.Abs(f-w) <= tolerance*max(math.Abs(w), 1e-3)
 }
 
