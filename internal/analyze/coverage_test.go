@@ -163,7 +163,7 @@ func TestSimulatedIntervals(t *testing.T) {
 	n := replicates(t, 300, 4000)
 	quantile := func(values []float64, q, truth float64) bool {
 		slices.Sort(values)
-		lo, hi := quantileInterval(values, q, 0.95)
+		lo, hi := quantileInterval(values, q)
 		return !(lo > truth) && !(hi < truth)
 	}
 	for _, c := range []struct {

@@ -243,17 +243,17 @@ func TestExamples(t *testing.T) {
 		q        float64
 		lo, high float64
 	}{{10, 0.5, 2, 9}, {25, 0.5, 8, 18}, {100, 0.9, 84, 96}, {6, 0.5, 1, 6}} {
-		lo, hi := quantileInterval(values[:c.n], c.q, 0.95)
+		lo, hi := quantileInterval(values[:c.n], c.q)
 		near("lower bound of a quantile", lo, c.lo, 0)
 		near("upper bound of a quantile", hi, c.high, 0)
 	}
 	for n, open := range map[int]bool{5: true, 6: false} {
-		if _, hi := quantileInterval(values[:n], 0.5, 0.95); math.IsNaN(hi) != open {
+		if _, hi := quantileInterval(values[:n], 0.5); math.IsNaN(hi) != open {
 			t.Errorf("median of %d values: upper bound %v", n, hi)
 		}
 	}
 	for n, open := range map[int]bool{35: true, 36: false} {
-		if _, hi := quantileInterval(values[:n], 0.9, 0.95); math.IsNaN(hi) != open {
+		if _, hi := quantileInterval(values[:n], 0.9); math.IsNaN(hi) != open {
 			t.Errorf("p90 of %d values: upper bound %v", n, hi)
 		}
 	}

@@ -53,18 +53,17 @@ func betaInterval(k, n int, conf, priorA, priorB float64) (mean, lo, hi float64)
 }
 
 // quantileInterval returns an interval for quantile q of the distribution that sorted values come
-// from, at a level of at least conf and without an assumption on that distribution. Its bounds are
+// from, at a level of at least 95 % and without an assumption on that distribution. Its bounds are
 // observed values x_l and x_u (order statistics): with X binomial of n trials of probability q, l
-// is the largest index with P(X < l) <= (1-conf)/2, and u the smallest with P(X >= u) <=
-// (1-conf)/2. A bound is NaN if there is no such index: the side is open. For the median at 95 %
-// both bounds exist from 6 values on.
-func quantileInterval(sorted []float64, q, conf float64) (lo, hi float64) {
+// is the largest index with P(X < l) <= 0.025, and u the smallest with P(X >= u) <= 0.025. A bound is
+// NaN if there is no such index: the side is open. For the median both bounds exist from 6 values on.
+func quantileInterval(sorted []float64, q float64) (lo, hi float64) {
 	lo, hi = math.NaN(), math.NaN()
 	n := len(sorted)
-	if !isConfidence(conf) || !(q > 0 && q < 1) || slices.ContainsFunc(sorted, math.IsNaN) {
+	if !(q > 0 && q < 1) || slices.ContainsFunc(sorted, math.IsNaN) {
 		return lo, hi
 	}
-	tail := (1 - conf) / 2
+	const tail = (1 - confidence) / 2
 	// Both tails are sums of P(X >= k), which falls with k.
 	if below := sort.Search(n, func(i int) bool { return binomialAtLeast(n-i, n, 1-q) > tail }); below > 0 {
 		lo = sorted[below-1]
