@@ -150,15 +150,16 @@ func pairable(units [][]float64) (rated [][]float64, center float64) {
 }
 
 // alpha returns the agreement of any number of raters (Krippendorff 2011), whose ratings [pairable]
-// returned. With n ratings, observed the sum over items of squared differences of ordered pairs divided
-// by one less than the ratings of the item, and expected that of all ordered pairs of ratings,
+// returned. With n ratings, observed the sum over items of squared differences of ordered pairs
+// divided by one less than the ratings of the item, and expected that of all ordered pairs of
+// ratings,
 //
 //	alpha = 1 - (n-1) observed/expected
 //
 // A difference is 0 or 1 for categories, and that of the values if interval is set. ok is false
-// without two different values. The squared differences of a sample are 2 (n sum of x^2 - (sum of x)^2)
-// for values, and n^2 - sum of the squared counts for categories. center is taken from the values,
-// so that large ones do not cancel.
+// without two different values. The squared differences of a sample are 2 (n sum of x^2 - (sum of
+// x)^2) for values, and n^2 - sum of the squared counts for categories. center is taken from the
+// values, so that large ones do not cancel.
 func alpha(rated [][]float64, center float64, interval bool) (a float64, ok bool) {
 	counts := map[float64]float64{}
 	n, sum, sumSquares, observed := 0.0, 0.0, 0.0, 0.0

@@ -128,9 +128,9 @@ func flipSigns(sizes []float64, sum float64, seed Seed) Permutation {
 }
 
 const (
-	// signs is the number of differences whose signs are the bits of one random byte. A loop over the
-	// bits takes almost five times as long, and the statistics of 100,000 pairs then take more than the 2 s
-	// of docs/performance.md.
+	// signs is the number of differences whose signs are the bits of one random byte. A loop over
+	// the bits takes almost five times as long, and the statistics of 100,000 pairs then take more
+	// than the 2 s of docs/performance.md.
 	signs = 8
 	// signTables is the number of tables that are added at once, so that each sum is read and
 	// written less often. It makes the random bytes of a block a multiple of eight.
@@ -157,8 +157,8 @@ func (t *signTable) fill(sizes []float64) {
 	}
 }
 
-// addSigned adds to each sum one entry of each table. picks has the random bytes of all sums for the
-// first table, then for the second, and so on.
+// addSigned adds to each sum one entry of each table. picks has the random bytes of all sums for
+// the first table, then for the second, and so on.
 func addSigned(sums []float64, tables *[signTables]signTable, picks []byte) {
 	n := len(sums)
 	for t := 0; t < signTables; t += 4 { // four at once: a loop over the tables would take longer than the sums
@@ -298,8 +298,8 @@ func StratifiedPermutation(base, cand [][]float64, seed Seed) Permutation {
 		p.Mean = total(diffs) / cases
 		return p
 	}
-	// The same case must be first for swapped sides. So the side with the larger mean is taken as the
-	// baseline, or without one, that with fewer repetitions in the first case that differs.
+	// The same case must be first for swapped sides. So the side with the larger mean is taken as
+	// the baseline, or without one, that with fewer repetitions in the first case that differs.
 	sum := total(diffs)
 	slices.SortFunc(strata, compareStrata)
 	mirror := slices.Clone(strata)

@@ -287,8 +287,8 @@ func (d RateDesign) power(shift float64) float64 {
 }
 
 // singlePower returns the probability that cases with one repetition a side show a loss, if a case
-// differs with probability differ, and is then lost with probability lost: the test of McNemar rejects, and
-// [BonettPrice] excludes 0.
+// differs with probability differ, and is then lost with probability lost: the test of McNemar
+// rejects, and [BonettPrice] excludes 0.
 func (d RateDesign) singlePower(differ, lost float64) (power float64) {
 	n := d.size()
 	z, total := normalQuantile(1-d.Alpha), float64(n)

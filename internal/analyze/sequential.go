@@ -3,9 +3,9 @@ package analyze
 import "math"
 
 // logMcNemarE returns the natural logarithm of the e-value against "the candidate is not worse" for
-// cases that differ: b passed on the baseline only, c on the candidate only. It can be looked at after
-// each case: a test that stops and rejects as soon as the e-value is at least 1/alpha has level alpha.
-// Swap b and c to test "not better". With d = b+c, the e-value is
+// cases that differ: b passed on the baseline only, c on the candidate only. It can be looked at
+// after each case: a test that stops and rejects as soon as the e-value is at least 1/alpha has
+// level alpha. Swap b and c to test "not better". With d = b+c, the e-value is
 //
 //	2^(d+1) b! c! / (d+1)! P(Bin(d+1, 1/2) <= b)
 //

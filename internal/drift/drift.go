@@ -1,8 +1,8 @@
 // Package drift detects changes of the model behind a stable name: it groups records and runs into
 // panels, and tests each panel day by day.
 //
-// [Replay] takes records, [Scan] the runs of one panel from anywhere, and [Local] those of a directory of
-// runs. [Screen] decides about several streams together. Only Local does I/O.
+// [Replay] takes records, [Scan] the runs of one panel from anywhere, and [Local] those of a
+// directory of runs. [Screen] decides about several streams together. Only Local does I/O.
 package drift
 
 import (
@@ -96,9 +96,9 @@ type Rules struct {
 // Effect is the size of a change, from at most 30 days on each side. A figure that cannot be
 // computed is NaN.
 type Effect struct {
-	// LostSimilarity is the mean over prompts of 1 - 2k(old,new)/(k(old,old)+k(new,new)), where k is
-	// the mean kernel of two answers. Alike is the mean of k(new,new)/k(old,old) - 1; it is negative
-	// if answers vary more than before.
+	// LostSimilarity is the mean over prompts of 1 - 2k(old,new)/(k(old,old)+k(new,new)), where k
+	// is the mean kernel of two answers. Alike is the mean of k(new,new)/k(old,old) - 1; it is
+	// negative if answers vary more than before.
 	LostSimilarity, Alike float64
 	// Score is the change of the mean score, from ScoreLow to ScoreHigh with 95 % confidence, in
 	// percentage points.
@@ -153,8 +153,8 @@ type panel struct {
 	dense   []float32
 	stamp   uint32
 
-	// day is the latest evaluated day, kinds has the kinds of its alarms, and tested reports whether a
-	// test of the day level was possible, with enough submitters.
+	// day is the latest evaluated day, kinds has the kinds of its alarms, and tested reports
+	// whether a test of the day level was possible, with enough submitters.
 	day    int
 	kinds  map[string]bool
 	tested bool

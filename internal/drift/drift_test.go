@@ -234,7 +234,7 @@ func TestKindsOfAlarms(t *testing.T) {
 	}
 }
 
-// TestChangesChain checks that alarms within 14 days of the latest one belong to the same change.
+// TestChangesChain checks that alarms within 14 days of the latest one belong to one change.
 func TestChangesChain(t *testing.T) {
 	t.Parallel()
 	s := newStream(Rules{})

@@ -93,7 +93,8 @@ func TestRunsAcrossMidnight(t *testing.T) {
 	}
 }
 
-// TestRunIDsAreForgotten checks that the id of a run names a new run 62 days later, on each of these days.
+// TestRunIDsAreForgotten checks that the id of a run names a new run 62 days later, on each of
+// these days.
 func TestRunIDsAreForgotten(t *testing.T) {
 	t.Parallel()
 	for last := 60; last < 72; last++ {
@@ -144,8 +145,8 @@ func TestCap(t *testing.T) {
 	}
 }
 
-// TestBack checks that a change back to an earlier state names this state, and that a change to a new
-// one does not, also if a scan goes on after a checkpoint.
+// TestBack checks that a change back to an earlier state names this state, and that a change to a
+// new one does not, also if a scan goes on after a checkpoint.
 func TestBack(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -196,8 +197,8 @@ func TestBack(t *testing.T) {
 	}
 }
 
-// TestInterleavedStreams checks that streams do not influence each other, and that alarms are listed
-// by stream.
+// TestInterleavedStreams checks that streams do not influence each other, and that alarms are
+// listed by stream.
 func TestInterleavedStreams(t *testing.T) {
 	t.Parallel()
 	a, b := recordsOf("score/drop5", 1, 75), recordsOf("score/drop10", 1, 75)
@@ -286,8 +287,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
-// FuzzRead checks that no file makes the reader or the detectors panic, that a record that is read is
-// complete, and that an error names the line.
+// FuzzRead checks that no file makes the reader or the detectors panic, that a record that is read
+// is complete, and that an error names the line.
 func FuzzRead(f *testing.F) {
 	good := `{"ts":"2026-01-01T10:00:00Z","stream":"a","run_id":"r","submitter":"s","prompt_id":"p","output":"x","score":1}`
 	f.Add(good)

@@ -83,8 +83,8 @@ func drawnAnswer(kind, prompt string, state int, random *rand.Rand) drift.Answer
 	return a
 }
 
-// TestScansFromCheckpoints checks that scans from checkpoint to checkpoint, each of which reads only
-// what a checkpoint promises, find the same as one scan, and as a replay of the records.
+// TestScansFromCheckpoints checks that scans from checkpoint to checkpoint, each of which reads
+// only what a checkpoint promises, find the same as one scan, and as a replay of the records.
 func TestScansFromCheckpoints(t *testing.T) {
 	t.Parallel()
 	seen := map[string]int{}
@@ -156,8 +156,8 @@ func sourceOf(runs []drift.Run) drift.Source {
 	}
 }
 
-// promised checks that a scan asks first for the trailing days of the first day after its checkpoint,
-// and then only for some of these and for the earlier periods.
+// promised checks that a scan asks first for the trailing days of the first day after its
+// checkpoint, and then only for some of these and for the earlier periods.
 func promised(t *rapid.T, c drift.Checkpoint, source drift.Source) drift.Source {
 	asked := 0
 	return func(first, last int) ([]drift.Run, error) {

@@ -8,9 +8,10 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// Screen decides about the changes of several streams together: it marks those that are not sure enough
-// for one of so many as possible, and finds the causes that need other streams. It uses Provider, Model,
-// Runs, Alarms and Status.Statistics of a stream, wherever they come from. One stream stays as it is.
+// Screen decides about the changes of several streams together: it marks those that are not sure
+// enough for one of so many as possible, and finds the causes that need other streams. It uses
+// Provider, Model, Runs, Alarms and Status.Statistics of a stream, wherever they come from. One
+// stream stays as it is.
 func Screen(rules Rules, streams []*Stream) error {
 	if len(streams) < 2 {
 		return nil
@@ -20,9 +21,9 @@ func Screen(rules Rules, streams []*Stream) error {
 	return control(rules, streams)
 }
 
-// markPossible marks the panels that changed, but not surely enough for one of so many. The panels of one
-// model are merged by Simes (1986), and the models are screened for a false discovery rate of 0.1
-// over the probability that a year without a change has such an alarm.
+// markPossible marks the panels that changed, but not surely enough for one of so many. The panels
+// of one model are merged by Simes (1986), and the models are screened for a false discovery rate
+// of 0.1 over the probability that a year without a change has such an alarm.
 func markPossible(streams []*Stream) {
 	const tests, rate = 826, 0.1
 	byModel := map[string][]float64{}
@@ -111,7 +112,8 @@ func control(rules Rules, streams []*Stream) error {
 }
 
 // around returns the runs of the panel before and after the onset of an alarm of another panel, at
-// most as many days as that test used. steady reports whether the setup of each submitter stays the same.
+// most as many days as that test used. steady reports whether the setup of each submitter stays the
+// same.
 func (s *Stream) around(rules Rules, a *Alarm) (before, after []Run, steady bool, err error) {
 	runs, err := s.Runs(a.Onset-comparedDays, a.Day)
 	setups := map[string]map[string]string{} // the last one before, by submitter

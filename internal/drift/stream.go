@@ -2,12 +2,14 @@ package drift
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"math"
 	"slices"
 )
 
-// Source returns the runs of one panel on the days from first to last, in order of time.
+// Source returns the runs of one panel on the days from first to last, in order of time. first is
+// [math.MinInt] for all runs up to last.
 type Source func(first, last int) ([]Run, error)
 
 // Stream is what the detectors found in the runs of one panel, day by day.
@@ -18,13 +20,14 @@ type Stream struct {
 	// Runs has the runs of the panel, for [Screen].
 	Runs   Source
 	Alarms []Alarm
-	// Status is that after the last day. Tested means that a test of the day level was possible on some
-	// day. Both are about the days that were evaluated.
+	// Status is that after the last day. Tested means that a test of the day level was possible on
+	// some day. Both are about the days that were evaluated.
 	Status Status
 	Tested bool
 	// Possible means that the changes are not sure enough for one of several panels.
 	Possible bool
-	// Returns has, by the day of the first alarm of a change, the earlier state that the model is back to.
+	// Returns has, by the day of the first alarm of a change, the earlier state that the model is
+	// back to.
 	Returns map[int]Return
 
 	panel *panel
@@ -34,14 +37,15 @@ type Stream struct {
 	checkpoint Checkpoint
 }
 
-// Checkpoint is what a stream keeps between days, beside its runs. The zero checkpoint is the beginning.
+// Checkpoint is what a stream keeps between days, beside its runs. The zero checkpoint is the
+// beginning.
 type Checkpoint struct {
 	// Day is the latest evaluated day.
 	Day int `json:"day"`
 	// Epochs has the first day of the epoch of each statistic. It is nil at the beginning.
 	Epochs map[string]int `json:"epochs"`
-	// Earlier are the last months of the states before the latest changes, the latest state last. Change
-	// is the latest change, if there is an earlier state.
+	// Earlier are the last months of the states before the latest changes, the latest state last.
+	// Change is the latest change, if there is an earlier state.
 	Earlier []Period `json:"earlier,omitempty"`
 	Change  Change   `json:"change,omitzero"`
 }
@@ -62,10 +66,11 @@ type Change struct {
 	Compared bool `json:"compared"`
 }
 
-// Scan evaluates the days after a checkpoint up to the day last, and returns what was found on these
-// days. Scans from checkpoint to checkpoint find the same as one scan from the beginning. A scan that
-// begins at a checkpoint asks for the runs since 61 days before it, and for those of the earlier
-// periods of the checkpoint when a change has to be compared with them.
+// Scan evaluates the days after a checkpoint up to the day last, and returns what was found on
+// these days. Scans from checkpoint to checkpoint find the same as one scan from the beginning. A
+// scan that begins at a checkpoint asks for the runs since the 61st day before the first one that
+// it evaluates, and for those of the earlier periods of the checkpoint when a change has to be
+// compared with them.
 func Scan(rules Rules, from Checkpoint, last int, source Source) (*Stream, error) {
 	s := newStream(rules)
 	s.Runs = source
@@ -95,11 +100,14 @@ func Scan(rules Rules, from Checkpoint, last int, source Source) (*Stream, error
 		s.advance(last)
 		s.finish()
 	}
-	return s, failed
+	if failed != nil {
+		return nil, fmt.Errorf("read the runs of a panel: %w", failed)
+	}
+	return s, nil
 }
 
-// counted returns the runs that count: at most one of each submitter on a day, the first one, unless
-// one person made all. So many runs do not give a submitter more weight.
+// counted returns the runs that count: at most one of each submitter on a day, the first one,
+// unless one person made all. So many runs do not give a submitter more weight.
 func counted(rules Rules, runs []Run) []Run {
 	if rules.Own {
 		return runs
@@ -169,10 +177,10 @@ func (s *Stream) evaluate() {
 // mostStates is the number of earlier states that a stream remembers.
 const mostStates = 12
 
-// observe is called after the evaluation of a day, with its alarms. When a change was confirmed and has
-// at least five days, its runs are compared with those of all states before the one that ended. The
-// model is back to a state if the days do not differ, although they were enough to confirm the change.
-// The first days of a change do not count: an onset can be too early by as many.
+// observe is called after the evaluation of a day, with its alarms. When a change was confirmed and
+// has at least five days, its runs are compared with those of all states before the one that ended.
+// The model is back to a state if the days do not differ, although they were enough to confirm the
+// change. The first days of a change do not count: an onset can be too early by as many.
 func (s *Stream) observe(alarms []Alarm) {
 	const early, enough = 2, 5
 	c := &s.checkpoint
