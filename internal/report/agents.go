@@ -120,29 +120,6 @@ func (f *agentFigures) cells(dash string) []string {
 	return append(cells, text.Money(f.cost/float64(f.priced)))
 }
 
-// runnerSummary is the documented summary of a runner, extended with the figures of agents.
-type runnerSummary struct {
-	analyze.RunnerSummary
-	// The averages are over sessions. An average is absent when no session reported the figure.
-	AverageSteps   *float64 `json:"averageSteps,omitempty"`
-	AverageCostUSD *float64 `json:"averageCostUsd,omitempty"`
-}
-
-func agentSummary(run *plumb.Run, r int, s analyze.RunnerSummary) runnerSummary {
-	out := runnerSummary{RunnerSummary: s}
-	if run.Info.Runners[r].Kind != plumb.RunnerAgent {
-		return out
-	}
-	sum := agentMeans(run, r)
-	if sum.stepsOf > 0 {
-		out.AverageSteps = new(float64(sum.steps) / float64(sum.stepsOf))
-	}
-	if sum.priced > 0 {
-		out.AverageCostUSD = new(sum.cost / float64(sum.priced))
-	}
-	return out
-}
-
 // agentCells are the agent columns of one execution.
 func agentCells(e *plumb.Execution, dash string) []string {
 	var f agentFigures
