@@ -40,41 +40,45 @@ var layers = map[string]int{
 	"internal/runlog":          2,
 	"internal/run":             3,
 	"internal/script":          2,
-	"internal/template":        2,
+	"internal/js":              2,
+	"internal/template":        3,
 	"internal/setting":         2,
 	"internal/snapshot":        3,
 	"internal/agent":           2,
+	"internal/agent/proof":     3,
 	"internal/runner/modelapi": 2,
 	"internal/analyze":         2,
+	"internal/wire":            1,
 	"internal/agentscript":     2,
 	"internal/fakemodel":       3,
 	"internal/suite/lib":       3,
 	"internal/runner":          3,
 	"internal/calibrate":       3,
-	"internal/compare":         4,
+	"internal/results":         4,
+	"internal/compare":         5,
 	"internal/drift":           4,
-	"internal/report":          5,
-	"internal/config":          6,
-	"internal/convert":         5,
-	"internal/suite":           7,
-	"internal/job":             8,
-	"internal/cli":             9,
-	"plumbtest":                9,
-	"cmd/plumb":                10,
-	"internal/bench":           10,
-	"internal/gen":             10,
+	"internal/report":          6,
+	"internal/config":          7,
+	"internal/convert":         6,
+	"internal/suite":           8,
+	"internal/job":             9,
+	"internal/cli":             10,
+	"plumbtest":                10,
+	"cmd/plumb":                11,
+	"internal/gen":             11,
 }
 
 // room orders the packages of a house, which has a level as a whole: a package imports those of its
 // house that come before it. Other packages import only internal/agent of its house, and any package
-// of internal/report.
+// of internal/report. The tester of the agents, internal/agent/proof, is above them and has a level
+// of its own.
 func room(dir string) (house string, order int) {
 	switch {
 	case dir == "internal/agent/transcript":
 		return "internal/agent", 1
 	case dir == "internal/agent/spec":
 		return "internal/agent", 2
-	case path.Dir(dir) == "internal/agent":
+	case path.Dir(dir) == "internal/agent" && dir != "internal/agent/proof":
 		return "internal/agent", 3
 	case dir == "internal/agent":
 		return dir, 4
@@ -126,8 +130,8 @@ func TestGround(t *testing.T) {
 func ground() []string {
 	return []string{
 		"./check", "./internal/analyze", "./internal/compare", "./internal/drift", "./internal/judging", "./internal/report",
-		"./internal/report/ci", "./internal/report/html", "./internal/report/terminal", "./internal/runlog", "./internal/setting",
-		"./internal/text",
+		"./internal/report/ci", "./internal/report/html", "./internal/report/terminal", "./internal/results", "./internal/runlog",
+		"./internal/setting", "./internal/text",
 	}
 }
 
@@ -146,7 +150,7 @@ var homes = map[string][]string{
 	"github.com/santhosh-tekuri/jsonschema":  {"check"},
 	"charm.land":                             {},
 	"github.com/charmbracelet":               {"internal/report/terminal", "internal/text"},
-	"gonum.org/v1/gonum":                     {"internal/analyze"},
+	"gonum.org/v1/gonum":                     {"internal/analyze", "internal/drift"},
 	"github.com/gofrs/flock":                 {"internal/doc", "internal/runlog"},
 	"github.com/aymanbagabas/go-udiff":       {"internal/report", "internal/run"},
 	"modernc.org/quickjs":                    {"internal/script"},
@@ -156,13 +160,13 @@ var homes = map[string][]string{
 	"github.com/go-sourcemap/sourcemap":      {"internal/script"},
 	"github.com/nlnwa/whatwg-url":            {"internal/script"},
 	"github.com/tidwall/gjson": {
-		"internal/agent", "internal/agent/...", "internal/agentscript", "internal/fakemodel",
+		"internal/agent", "internal/agent/...", "internal/agentscript", "internal/fakemodel", "internal/wire",
 	},
 	"mvdan.cc/sh": {"internal/agent/transcript"},
 	"testing":     {"plumbtest", "internal/golden", "internal/report/reporttest"},
 	"os/exec": {
 		"internal/proc", "internal/run", "internal/runner", "internal/agent", "internal/script", "internal/job",
-		"internal/cli", "internal/bench", "internal/gen",
+		"internal/cli", "internal/gen",
 	},
 	"database/sql":                {},
 	"github.com/stretchr/testify": {},
@@ -172,7 +176,7 @@ var homes = map[string][]string{
 }
 
 // sources parses the imports and comments of all Go files of the module except tests, by package
-// directory.
+// directory. Modules within it, such as internal/bench, are no part of it.
 func sources(t *testing.T) map[string][]source {
 	t.Helper()
 	found := map[string][]source{}
@@ -180,9 +184,11 @@ func sources(t *testing.T) map[string][]source {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() &&
-			(name != "." && strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules") {
-			return fs.SkipDir
+		if d.IsDir() && name != "." {
+			_, err := os.Stat(filepath.Join(name, "go.mod"))
+			if err == nil || strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" {
+				return fs.SkipDir
+			}
 		}
 		if d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
 			return nil
@@ -327,9 +333,9 @@ var openers = map[string]string{
 	"internal/agent/launch.go":        "the input of an agent, in a directory of Plumb",
 	"internal/agent/sandbox.go":       "files in the home that Plumb makes for a session",
 	"internal/agent/withhold.go":      "the copy of a configuration in a workspace",
+	"internal/agent/proof/proof.go":   "a new workspace",
 	"internal/agent/opencode/spec.go": "files in the home that Plumb makes for a session",
 	"internal/agent/spec/launch.go":   "files in the home that Plumb makes for a session",
-	"internal/cli/doctor_agents.go":   "a new workspace",
 	"internal/cli/init_ci.go":         "O_EXCL creates a new file",
 	"internal/job/project.go":         "a file that does not exist",
 	"internal/run/bootstrap.go":       "the log of a program, in the run directory",
@@ -348,7 +354,7 @@ func TestOpeners(t *testing.T) {
 	for dir, all := range sources(t) {
 		switch {
 		case dir == "internal/proc", strings.HasPrefix(dir, "third_party/"), // processes; code of others
-			slices.Contains([]string{"internal/bench", "internal/fakemodel", "internal/gen", "internal/golden"}, dir): // tools
+			slices.Contains([]string{"internal/fakemodel", "internal/gen", "internal/golden"}, dir): // tools
 			continue
 		}
 		for _, s := range all {
@@ -378,7 +384,7 @@ func TestDocumentsAreDecodedInOnePlace(t *testing.T) {
 	// These files have a checksum or a hash, or belong to other programs.
 	exempt := []string{
 		"internal/runner/cache.go", "internal/agent/withhold.go", "internal/agent/sandbox.go", "internal/suite/checkcode.go",
-		"internal/suite/bundle.go", "internal/suite/record.go", "internal/runlog/read.go", "internal/bench/skillgym.go",
+		"internal/suite/bundle.go", "internal/suite/record.go", "internal/runlog/read.go",
 	}
 	reads := regexp.MustCompile(`\b(?:doc\.Read(?:Stream|FS)?|os\.ReadFile)\(`)
 	decodes := regexp.MustCompile(`\bjson2?\.(?:Unmarshal|NewDecoder)\(`)

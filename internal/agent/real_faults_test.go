@@ -13,11 +13,12 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agentscript"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // answerScene answers the prompt with a text, after the fault.
 func answerScene(fault fakemodel.Fault, times int) agentscript.Scene {
-	return agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{{Text: "The demo is ready.", Fault: fault, Times: times}}}
+	return agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{{Text: "The demo is ready.", Fault: string(fault), Times: times}}}
 }
 
 func TestRealModelRejected(t *testing.T) {
@@ -136,11 +137,11 @@ func TestRealExplain(t *testing.T) {
 	each(t, func(r trial) {
 		t, agent := r.t, r.agent
 		work := agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{
-			{Calls: []agentscript.Call{{Run: "echo once"}}, Tokens: agentscript.Tokens{Input: 1000, CacheRead: 200, Output: 50, Reasoning: 10}},
-			{Text: "The demo is ready.", Tokens: agentscript.Tokens{Input: 1200, CacheRead: 1000, Output: 40, Reasoning: 5}},
+			{Calls: []agentscript.Call{{Run: "echo once"}}, Tokens: wire.Tokens{Input: 1000, CacheRead: 200, Output: 50, Reasoning: 10}},
+			{Text: "The demo is ready.", Tokens: wire.Tokens{Input: 1200, CacheRead: 1000, Output: 40, Reasoning: 5}},
 		}}
 		why := agentscript.Scene{Prompt: whyPrompt, Turns: []agentscript.Turn{
-			{Text: "Because it was asked for.", Tokens: agentscript.Tokens{Input: 1500, CacheRead: 1300, Output: 30, Reasoning: 2}},
+			{Text: "Because it was asked for.", Tokens: wire.Tokens{Input: 1500, CacheRead: 1300, Output: 30, Reasoning: 2}},
 		}}
 		s := prepare(t, agent, options{}, work, why)
 		first := s.succeeded(s.run(t.Context()))

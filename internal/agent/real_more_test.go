@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agentscript"
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // TestRealCodeMode is the demo with a model that calls tools from code, of which Codex writes in another way.
@@ -78,7 +79,7 @@ func TestRealSubagent(t *testing.T) {
 	const part = "SUBTASK: run the command and report."
 	each(t, func(r trial) {
 		t, agent := r.t, r.agent
-		tokens := agentscript.Tokens{Input: 1000, CacheRead: 100, Output: 50, Reasoning: 5}
+		tokens := wire.Tokens{Input: 1000, CacheRead: 100, Output: 50, Reasoning: 5}
 		turns := []agentscript.Turn{
 			{Text: "Somebody else will do it.", Calls: []agentscript.Call{{Subagent: part}}, Tokens: tokens},
 			{Calls: []agentscript.Call{{Run: "echo in the main thread"}}, Tokens: tokens},

@@ -115,7 +115,7 @@ func TestRealCut(t *testing.T) {
 	each(t, func(r trial) {
 		t, agent := r.t, r.agent
 		s := prepare(t, agent, options{timeout: 90 * time.Second}, agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{
-			{Calls: []agentscript.Call{{Run: "echo once | tee -a ran.txt"}}, Fault: fakemodel.FaultAborted, Times: 1}, {Text: "The demo is ready."},
+			{Calls: []agentscript.Call{{Run: "echo once | tee -a ran.txt"}}, Fault: string(fakemodel.FaultAborted), Times: 1}, {Text: "The demo is ready."},
 		}})
 		report, err := s.run(t.Context())
 		if agent.name == "gemini" && err != nil { // it takes half a stream for an answer now and then

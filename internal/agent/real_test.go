@@ -21,6 +21,7 @@ import (
 	agentcli "github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/agentscript"
 	"github.com/plumb-eval/plumb/internal/fakemodel"
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // The tests here run the real agent CLIs, which .ci/agents.sh installs, against a scripted model server on this machine. They
@@ -331,8 +332,8 @@ func each(t *testing.T, f func(r trial)) {
 
 // demo is a session in which everything is done once.
 func demo() agentscript.Scene {
-	tokens := func(in, read, written, out, reasoning int) agentscript.Tokens {
-		return agentscript.Tokens{Input: in, CacheRead: read, CacheWrite: written, Output: out, Reasoning: reasoning}
+	tokens := func(in, read, written, out, reasoning int) wire.Tokens {
+		return wire.Tokens{Input: in, CacheRead: read, CacheWrite: written, Output: out, Reasoning: reasoning}
 	}
 	return agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{
 		{Thinking: "The demo skill will tell me.", Text: "I load the skill.", Calls: []agentscript.Call{{Skill: "demo"}}, Tokens: tokens(1000, 200, 100, 50, 10)},

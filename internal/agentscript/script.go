@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // Script is the part of the model in a conversation with an agent. See [Server].
@@ -41,25 +43,12 @@ type Turn struct {
 	Text     string `json:"text,omitempty"`
 	Calls    []Call `json:"calls,omitempty"`
 	// Tokens is the usage of the turn. The zero value means an estimate of four bytes per token.
-	Tokens Tokens `json:"tokens,omitzero"`
-	// Fault breaks the first Times requests for the turn, or all of them if Times is 0. It needs a
-	// [Server.Send].
-	Fault Fault `json:"fault,omitempty"`
-	Times int   `json:"times,omitempty"`
+	Tokens wire.Tokens `json:"tokens,omitzero"`
+	// Fault names the way in which the first Times replies of the turn break, or all of them if Times
+	// is 0. [Server.Send] knows what it means.
+	Fault string `json:"fault,omitempty"`
+	Times int    `json:"times,omitempty"`
 }
-
-// Tokens are the figures of one request. Input includes CacheRead and CacheWrite, Output includes
-// Reasoning.
-type Tokens struct {
-	Input      int `json:"input,omitempty"`
-	Output     int `json:"output,omitempty"`
-	Reasoning  int `json:"reasoning,omitempty"`
-	CacheRead  int `json:"cacheRead,omitempty"`
-	CacheWrite int `json:"cacheWrite,omitempty"`
-}
-
-// Fault names a way in which a reply breaks. This package does not interpret it.
-type Fault string
 
 // Call is an action for the agent, described independently of the agent. The server makes the call
 // with the tools that the agent offers in its request. Exactly one of Run, Read, Write, Edit,

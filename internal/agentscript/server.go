@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tidwall/gjson"
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 const (
@@ -51,14 +51,9 @@ type Reply struct {
 	Status  int
 	Message string
 	// Fault is the fault of the turn, or "".
-	Fault Fault
-	Model string
-	// Stream is set for a stream. Border ends each of its events.
-	Stream bool
-	Border string
-	// Kind is the content type of Body.
-	Kind string
-	Body []byte
+	Fault string
+	Route wire.Route
+	wire.Reply
 }
 
 // playing is a script with its log.
@@ -72,20 +67,14 @@ type playing struct {
 
 // Request is an entry of the log of requests.
 type Request struct {
-	At           time.Time
-	Method, Path string
-	// Endpoint is "chat", "responses", "messages", "generateContent", "count_tokens", "models" or
-	// "unknown".
-	Endpoint, Model string
-	Header          http.Header
-	Body            []byte
+	Body []byte
 	// Tools are the names of the tools that the agent offers.
 	Tools []string
 	// Side is set for a request outside the conversation.
 	Side bool
 	// Scene and Turn are the played scene and turn, counted from 0, or -1.
 	Scene, Turn int
-	Fault       Fault
+	Fault       string
 	Played      []Played
 }
 
@@ -140,14 +129,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	r = r.Clone(r.Context())
 	r.URL.Path = "/" + rest
-	log := Request{At: time.Now(), Method: r.Method, Path: r.URL.Path, Header: r.Header, Scene: -1, Turn: -1}
+	log := Request{Scene: -1, Turn: -1}
 	rep := s.reply(w, r, p, &log)
 	s.mu.Lock()
 	p.requests = append(p.requests, log)
 	if n := len(p.requests); n > p.MaxRequests {
 		p.note(fmt.Sprintf("more than %d requests", p.MaxRequests))
-		message := fmt.Sprintf("the script allows no more than %d requests", p.MaxRequests)
-		rep = Reply{Status: http.StatusBadRequest, Message: message, Model: rep.Model}
+		rep = rep.rejected(http.StatusBadRequest,
+			fmt.Sprintf("the script allows no more than %d requests", p.MaxRequests))
 	}
 	s.mu.Unlock()
 	if s.Send != nil {
@@ -160,12 +149,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // send sends a reply. A rejection has the members that the APIs have in common.
 func send(w http.ResponseWriter, rep Reply) {
 	if rep.Status != http.StatusOK {
-		rep.Kind = "application/json"
+		rep.ContentType = "application/json"
 		rep.Body = []byte(encode(object{"type": "error", "error": object{
 			"type": "invalid_request_error", "code": rep.Status, "message": rep.Message,
 		}}))
 	}
-	w.Header().Set("Content-Type", rep.Kind)
+	w.Header().Set("Content-Type", rep.ContentType)
 	w.WriteHeader(rep.Status)
 	_, _ = w.Write(rep.Body) // the client left
 }
@@ -179,75 +168,68 @@ func (p *playing) note(s string) {
 
 // reply reads the request and returns the reply.
 func (s *Server) reply(w http.ResponseWriter, r *http.Request, p *playing, log *Request) Reply {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
-	if err != nil {
-		return Reply{Status: http.StatusRequestEntityTooLarge, Message: "the request is too large"}
+	out := Reply{Status: http.StatusOK, Route: wire.RouteOf(r)}
+	var err error
+	if log.Body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit)); err != nil {
+		return out.rejected(http.StatusRequestEntityTooLarge, "the request is too large")
 	}
-	to, model, stream := apiOf(r.URL.Path)
-	log.Body, log.Endpoint, log.Model = body, to.String(), model
 	switch {
-	case to == apiNone:
-		return Reply{Status: http.StatusNotFound, Message: "no such path"}
-	case s.Key != "" && keyOf(r) != s.Key:
-		return Reply{Status: http.StatusUnauthorized, Message: "wrong API key"}
-	case to == apiModels:
-		return Reply{
-			Status: http.StatusOK, Kind: "application/json",
-			Body: []byte(`{"object":"list","data":[],"models":[]}`),
-		}
+	case out.Route.Endpoint == "", out.Route.Endpoint == wire.Embeddings:
+		return out.rejected(http.StatusNotFound, "no such path")
+	case s.Key != "" && out.Route.Key(r) != s.Key:
+		return out.rejected(http.StatusUnauthorized, "wrong API key")
+	case out.Route.Endpoint == wire.Models:
+		out.Reply = wire.Reply{ContentType: "application/json", Body: []byte(`{"object":"list","data":[],"models":[]}`)}
+		return out
 	}
-	if !gjson.ValidBytes(body) {
-		return Reply{Status: http.StatusBadRequest, Message: "the request is not JSON"}
+	var q conversation
+	if q.Request, err = wire.Read(out.Route, log.Body); err != nil {
+		return out.rejected(http.StatusBadRequest, err.Error())
 	}
-	request := gjson.ParseBytes(body)
-	if model == "" {
-		model = request.Get("model").Str
-		log.Model = model
+	out.Route = q.Route
+	for _, t := range q.Tools {
+		log.Tools = append(log.Tools, t.Name)
 	}
-	q := readConversation(to, body, request)
-	for _, t := range q.tools {
-		log.Tools = append(log.Tools, t.name)
+	a := s.play(&q, p, log)
+	id := s.serial.Add(1)
+	for i := range a.Calls {
+		a.Calls[i].ID = fmt.Sprintf("call_%020d%d", id, i)
 	}
-	answer, fault := s.play(q, p, log)
-	e := encoder{
-		id: s.serial.Add(1), now: log.At, model: model, request: request,
-		stream: stream || request.Get("stream").Bool(),
-		events: r.URL.Query().Get("alt") == "sse", kind: "application/json",
-	}
-	for i := range answer.calls {
-		answer.calls[i].id = fmt.Sprintf("call_%020d%d", e.id, i)
-	}
-	e.encode(to, answer)
-	return Reply{
-		Status: http.StatusOK, Fault: fault, Model: model, Stream: e.stream, Border: e.border, Kind: e.kind,
-		Body: e.out.Bytes(),
-	}
+	a.Snapshot, a.ID, a.At = q.Model, fmt.Sprintf("%022d", id), time.Now()
+	out.Fault, out.Reply = log.Fault, wire.Encode(&q.Request, a)
+	return out
 }
 
-// play returns the model's answer and the fault of the turn.
-func (s *Server) play(q *conversation, p *playing, log *Request) (answer, Fault) {
-	a := answer{tokens: Tokens{Input: len(q.body) / 4}}
-	if len(q.tools) == 0 {
+// rejected returns a reply that rejects the request.
+func (r Reply) rejected(status int, message string) Reply {
+	r.Status, r.Message = status, message
+	return r
+}
+
+// play returns the model's answer.
+func (s *Server) play(q *conversation, p *playing, log *Request) wire.Answer {
+	a := wire.Answer{Tokens: wire.Tokens{Input: len(log.Body) / 4}}
+	if len(q.Tools) == 0 {
 		log.Side = true
-		a.text = sideAnswer
-		if q.schema.Exists() {
-			a.text = encode(sample(q.schema))
+		a.Text = sideAnswer
+		if q.Schema.Exists() {
+			a.Text = encode(sample(q.Schema))
 		}
-		a.tokens.Output = tokensOf(a.text)
-		return a, ""
+		a.Tokens.Output = tokensOf(a.Text)
+		return a
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	scene, results := q.scene(&p.Script)
 	if scene < 0 {
 		log.Side = true
-		a.text, a.tokens.Output = stockAnswer, tokensOf(stockAnswer)
+		a.Text, a.Tokens.Output = stockAnswer, tokensOf(stockAnswer)
 		p.note("a conversation that no scene begins")
-		return a, ""
+		return a
 	}
 	log.Scene, log.Turn = scene, p.Scenes[scene].at(results)
 	turn := &p.Scenes[scene].Turns[log.Turn]
-	a.text, a.thought = turn.Text, turn.Thinking
+	a.Text, a.Thought = turn.Text, turn.Thinking
 	dir := p.Dir
 	if dir == "" {
 		dir = q.dir()
@@ -256,78 +238,22 @@ func (s *Server) play(q *conversation, p *playing, log *Request) (answer, Fault)
 		call, played, err := q.perform(c, dir)
 		if err != nil {
 			p.note(err.Error())
-			a.text += "\n" + err.Error()
+			a.Text += "\n" + err.Error()
 			continue
 		}
-		a.calls, log.Played = append(a.calls, call), append(log.Played, played)
+		a.Calls, log.Played = append(a.Calls, call), append(log.Played, played)
 	}
-	a.tokens.Output = tokensOf(a.text)
-	if turn.Tokens != (Tokens{}) {
-		a.tokens = turn.Tokens
+	a.Tokens.Output = tokensOf(a.Text)
+	if turn.Tokens != (wire.Tokens{}) {
+		a.Tokens = turn.Tokens
 	}
 	at := [2]int{scene, log.Turn}
 	if turn.Fault != "" && (turn.Times == 0 || p.broken[at] < turn.Times) {
 		p.broken[at]++
 		log.Fault = turn.Fault
 	}
-	return a, log.Fault
+	return a
 }
 
 // tokensOf estimates the tokens of a text: four bytes each.
 func tokensOf(s string) int { return (len(s) + 3) / 4 }
-
-// keyOf returns the API key of a request, in the header of any of the APIs.
-func keyOf(r *http.Request) string {
-	for _, name := range []string{"X-Api-Key", "Api-Key", "X-Goog-Api-Key"} {
-		if key := r.Header.Get(name); key != "" {
-			return key
-		}
-	}
-	if key, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok {
-		return key
-	}
-	return r.URL.Query().Get("key")
-}
-
-// api is an operation of a model API.
-type api int
-
-const (
-	apiNone api = iota
-	apiModels
-	apiCount
-	apiChat
-	apiResponses
-	apiMessages
-	apiGenerate
-)
-
-func (a api) String() string {
-	return [...]string{"unknown", "models", "count_tokens", "chat", "responses", "messages", "generateContent"}[a]
-}
-
-// apiOf returns the operation of a path, with the model and the choice of a stream if the path has
-// them.
-func apiOf(path string) (to api, model string, stream bool) {
-	for suffix, to := range map[string]api{
-		"/chat/completions": apiChat, "/responses": apiResponses, "/messages": apiMessages,
-		"/messages/count_tokens": apiCount, "/models": apiModels,
-	} {
-		if strings.HasSuffix(path, suffix) {
-			return to, "", false
-		}
-	}
-	_, model, ok := strings.Cut(path, "/models/")
-	model, method, _ := strings.Cut(model, ":")
-	switch {
-	case !ok:
-		return apiNone, "", false
-	case method == "":
-		return apiModels, model, false
-	case method == "countTokens":
-		return apiCount, model, false
-	case method == "generateContent", method == "streamGenerateContent":
-		return apiGenerate, model, method == "streamGenerateContent"
-	}
-	return apiNone, model, false
-}

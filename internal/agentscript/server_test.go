@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/agentscript"
 	"github.com/plumb-eval/plumb/internal/golden"
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // agentPaths are where the agents of testdata/agents send their requests, below the address of a
@@ -81,7 +82,7 @@ func TestAgentCalls(t *testing.T) {
 			{Subagent: "Do a part."},
 			{Tool: "no_such_tool", Args: json.RawMessage(`{"x":1}`)},
 		},
-		Tokens: agentscript.Tokens{Input: 1000, CacheRead: 200, CacheWrite: 100, Output: 50, Reasoning: 10},
+		Tokens: wire.Tokens{Input: 1000, CacheRead: 200, CacheWrite: 100, Output: 50, Reasoning: 10},
 	}
 	for agent, path := range agentPaths {
 		t.Run(agent, func(t *testing.T) {
@@ -103,7 +104,7 @@ func TestAgentCalls(t *testing.T) {
 			for _, p := range requests[0].Played {
 				fmt.Fprintf(&got, "%s %s\n  command %q path %q\n", p.Tool, strings.TrimSpace(p.Args), p.Command, p.Path)
 			}
-			fmt.Fprintf(&got, "problems %q\n\n%s", a.Problems(agent), regexp.MustCompile(`"(created|created_at)":\d+`).ReplaceAllString(body, `"$1":1700000000`))
+			fmt.Fprintf(&got, "problems %q\n\n%s", a.Problems(agent), regexp.MustCompile(`"(created|created_at|completed_at)":\d+`).ReplaceAllString(body, `"$1":1700000000`))
 			golden.Equal(t, filepath.Join("testdata", agent+".golden"), got.String())
 		})
 	}

@@ -8,18 +8,9 @@ import (
 	"strings"
 
 	"github.com/tidwall/gjson"
+
+	"github.com/plumb-eval/plumb/internal/wire"
 )
-
-// toolCall is a call in a reply. args is a JSON object, or any text if custom is set.
-type toolCall struct {
-	name, namespace, args string
-	custom                bool
-	// id joins the call to its result.
-	id string
-}
-
-// searchTool is the type of the tool with which OpenAI's models search for further tools.
-const searchTool = "tool_search"
 
 // The names of the agents' tools by purpose, preferred names first.
 const (
@@ -29,7 +20,7 @@ const (
 	editTools     = "Edit edit replace"
 	skillTools    = "Skill skill activate_skill"
 	subagentTools = "Agent Task task agent spawn_agent invoke_agent"
-	searchTools   = searchTool + " ToolSearch"
+	searchTools   = wire.SearchTool + " ToolSearch"
 )
 
 // Played is one call as sent to the agent.
@@ -45,9 +36,9 @@ type Played struct {
 
 // perform translates the call into a call of a tool that the agent offers. dir is the base of
 // relative paths.
-func (q *conversation) perform(c Call, dir string) (toolCall, Played, error) {
+func (q *conversation) perform(c Call, dir string) (wire.Call, Played, error) {
 	p := Played{Call: c}
-	var t toolCall
+	var t wire.Call
 	var err error
 	switch {
 	case c.Run != "":
@@ -100,12 +91,12 @@ func (q *conversation) perform(c Call, dir string) (toolCall, Played, error) {
 		t, err = q.with(searchTools, object{"query": c.Find})
 	default:
 		known := q.full(c.Tool)
-		t = toolCall{name: known.name, namespace: known.namespace, args: string(c.Args)}
-		if t.args == "" {
-			t.args = "{}"
+		t = wire.Call{Name: known.Name, Namespace: known.Namespace, Args: "{}"}
+		if len(c.Args) > 0 {
+			t.Args = encode(c.Args) // on one line, because events of a stream end at a line
 		}
 	}
-	p.Tool, p.Args = t.name, t.args
+	p.Tool, p.Args = t.Name, t.Args
 	return t, p, err
 }
 
@@ -127,38 +118,38 @@ func prefixed(mark, s string) string {
 
 // full returns the tool with the given name on its MCP server. Each agent puts the server's name
 // before it in its own way. It returns a tool that is not offered under the given name.
-func (q *conversation) full(name string) tool {
-	for _, t := range q.tools {
-		before, ok := strings.CutSuffix(t.name, name)
+func (q *conversation) full(name string) wire.Tool {
+	for _, t := range q.Tools {
+		before, ok := strings.CutSuffix(t.Name, name)
 		if ok && (before == "" || strings.HasSuffix(before, "_") || strings.HasSuffix(before, "-")) {
 			return t
 		}
 	}
-	return tool{name: name}
+	return wire.Tool{Name: name}
 }
 
 func (q *conversation) has(name string) bool {
-	return slices.ContainsFunc(q.tools, func(t tool) bool { return t.name == name })
+	return slices.ContainsFunc(q.Tools, func(t wire.Tool) bool { return t.Name == name })
 }
 
 // find returns the first offered tool of the names, which are separated by spaces.
-func (q *conversation) find(names string) (tool, bool) {
+func (q *conversation) find(names string) (wire.Tool, bool) {
 	for name := range strings.FieldsSeq(names) {
-		if i := slices.IndexFunc(q.tools, func(t tool) bool { return t.name == name }); i >= 0 {
-			return q.tools[i], true
+		if i := slices.IndexFunc(q.Tools, func(t wire.Tool) bool { return t.Name == name }); i >= 0 {
+			return q.Tools[i], true
 		}
 	}
-	return tool{}, false
+	return wire.Tool{}, false
 }
 
 // with calls the first offered tool of the names. It passes the values that the tool's schema has,
 // and sample values for other required arguments.
-func (q *conversation) with(names string, values object) (toolCall, error) {
+func (q *conversation) with(names string, values object) (wire.Call, error) {
 	t, ok := q.find(names)
 	if !ok {
-		return toolCall{}, fmt.Errorf("the agent offers no tool %s", names)
+		return wire.Call{}, fmt.Errorf("the agent offers no tool %s", names)
 	}
-	args, properties := object{}, t.schema.Get("properties").Map()
+	args, properties := object{}, t.Schema.Get("properties").Map()
 	for name, property := range properties {
 		v, ok := values[name]
 		if !ok {
@@ -169,41 +160,41 @@ func (q *conversation) with(names string, values object) (toolCall, error) {
 		}
 		args[name] = v
 	}
-	for _, required := range t.schema.Get("required").Array() {
+	for _, required := range t.Schema.Get("required").Array() {
 		if args[required.Str] == nil {
 			args[required.Str] = sample(properties[required.Str])
 		}
 	}
-	return toolCall{name: t.name, namespace: t.namespace, args: encode(args)}, nil
+	return wire.Call{Name: t.Name, Namespace: t.Namespace, Args: encode(args)}, nil
 }
 
 // shell calls a tool that runs the command.
-func (q *conversation) shell(command string) (toolCall, error) {
+func (q *conversation) shell(command string) (wire.Call, error) {
 	t, err := q.with(shellTools, object{"command": command, "cmd": command, "description": "Runs a command."})
 	if err == nil {
 		return t, nil
 	}
-	if e, ok := q.find("exec"); ok && e.custom {
+	if e, ok := q.find("exec"); ok && e.Custom {
 		js := "const done = await tools.exec_command({cmd: " + encode(command) + "});\ntext(done.output);\n"
-		return toolCall{name: e.name, namespace: e.namespace, args: js, custom: true}, nil
+		return wire.Call{Name: e.Name, Namespace: e.Namespace, Args: js, Custom: true}, nil
 	}
 	return t, err
 }
 
 // patch calls a tool that applies a patch in the format of Codex.
-func (q *conversation) patch(changes string) (toolCall, error) {
+func (q *conversation) patch(changes string) (wire.Call, error) {
 	full := "*** Begin Patch\n" + changes + "*** End Patch\n"
 	if t, ok := q.find("apply_patch"); ok {
-		if t.custom {
-			return toolCall{name: t.name, namespace: t.namespace, args: full, custom: true}, nil
+		if t.Custom {
+			return wire.Call{Name: t.Name, Namespace: t.Namespace, Args: full, Custom: true}, nil
 		}
-		return q.with(t.name, object{"input": full, "patch": full, "patchText": full})
+		return q.with(t.Name, object{"input": full, "patch": full, "patchText": full})
 	}
-	if t, ok := q.find("exec"); ok && t.custom {
+	if t, ok := q.find("exec"); ok && t.Custom {
 		js := "text(await tools.apply_patch(" + encode(full) + "));\n"
-		return toolCall{name: t.name, namespace: t.namespace, args: js, custom: true}, nil
+		return wire.Call{Name: t.Name, Namespace: t.Namespace, Args: js, Custom: true}, nil
 	}
-	return toolCall{}, errors.New("the agent offers no tool to change files")
+	return wire.Call{}, errors.New("the agent offers no tool to change files")
 }
 
 // sample returns a minimal value that matches a JSON schema.

@@ -1,4 +1,4 @@
-package analyze_test
+package analyze
 
 import (
 	"encoding/json"
@@ -13,7 +13,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 func TestWilsonVectors(t *testing.T) {
@@ -46,7 +45,7 @@ func TestWilsonVectors(t *testing.T) {
 		return f
 	}
 	for _, c := range vectors.Cases {
-		lo, hi := analyze.Wilson(c.Input.K, c.Input.N, c.Input.Conf)
+		lo, hi := Wilson(c.Input.K, c.Input.N, c.Input.Conf)
 		for _, bound := range []struct{ got, want float64 }{{lo, number(c.Expected.Lo)}, {hi, number(c.Expected.Hi)}} {
 			if !(math.Abs(bound.got-bound.want) <= number(c.RelTol)*max(bound.want, 1e-3)) {
 				t.Errorf("%s: got %.17g, want %.17g", c.ID, bound.got, bound.want)
@@ -60,7 +59,7 @@ func TestWilsonProperties(t *testing.T) {
 		n := rapid.IntRange(1, 1_000_000).Draw(t, "n")
 		k := rapid.IntRange(0, n).Draw(t, "k")
 		conf := rapid.Float64Range(0.01, 0.9999).Draw(t, "conf")
-		lo, hi := analyze.Wilson(k, n, conf)
+		lo, hi := Wilson(k, n, conf)
 		p := float64(k) / float64(n)
 		if !(0 <= lo && lo <= p+1e-15 && p-1e-15 <= hi && hi <= 1) {
 			t.Errorf("Wilson(%d, %d, %v) = %v, %v", k, n, conf, lo, hi)
@@ -68,7 +67,7 @@ func TestWilsonProperties(t *testing.T) {
 		if (k == 0) != (lo == 0) || (k == n) != (hi == 1) {
 			t.Errorf("Wilson(%d, %d, %v) = %v, %v: 0 and 1 belong to no and all successes", k, n, conf, lo, hi)
 		}
-		mirrorLo, mirrorHi := analyze.Wilson(n-k, n, conf)
+		mirrorLo, mirrorHi := Wilson(n-k, n, conf)
 		if math.Abs(lo-(1-mirrorHi)) > 1e-12 || math.Abs(hi-(1-mirrorLo)) > 1e-12 {
 			t.Errorf("Wilson(%d, %d, %v) is not the mirror of its complement", k, n, conf)
 		}
@@ -76,14 +75,14 @@ func TestWilsonProperties(t *testing.T) {
 }
 
 func TestWilsonOutside(t *testing.T) {
-	if lo, hi := analyze.Wilson(0, 0, 0.95); lo != 0 || hi != 1 {
+	if lo, hi := Wilson(0, 0, 0.95); lo != 0 || hi != 1 {
 		t.Errorf("of nothing: got %v, %v, want 0, 1", lo, hi)
 	}
 	for _, c := range []struct {
 		k, n int
 		conf float64
 	}{{-1, 5, 0.95}, {6, 5, 0.95}, {0, -1, 0.95}, {1, 2, 0}, {1, 2, 1}, {1, 2, math.NaN()}} {
-		if lo, hi := analyze.Wilson(c.k, c.n, c.conf); !math.IsNaN(lo) || !math.IsNaN(hi) {
+		if lo, hi := Wilson(c.k, c.n, c.conf); !math.IsNaN(lo) || !math.IsNaN(hi) {
 			t.Errorf("Wilson(%d, %d, %v) = %v, %v, want NaN", c.k, c.n, c.conf, lo, hi)
 		}
 	}
@@ -143,9 +142,9 @@ func example(t *testing.T) *plumb.Run {
 
 func TestRates(t *testing.T) {
 	run := example(t)
-	b := analyze.Rates(run)
-	want := analyze.Rate{Planned: 10, Passed: 6, Failed: 2, Errored: 1, ExpectedFailed: 1, UnexpectedPassed: 1}
-	counts := cmpopts.IgnoreFields(analyze.Rate{}, "Executions", "questions", "shared")
+	b := Rates(run)
+	want := Rate{Planned: 10, Passed: 6, Failed: 2, Errored: 1, ExpectedFailed: 1, UnexpectedPassed: 1}
+	counts := cmpopts.IgnoreFields(Rate{}, "Executions", "questions", "shared")
 	if diff := cmp.Diff(want, b.Overall, counts); diff != "" {
 		t.Errorf("overall (-want +got):\n%s", diff)
 	}
@@ -155,37 +154,37 @@ func TestRates(t *testing.T) {
 	if got := b.Overall.NotRun(); got != 1 {
 		t.Errorf("not run %d, want 1", got)
 	}
-	wantCategories := []analyze.Rate{
+	wantCategories := []Rate{
 		{Name: "math", Planned: 4, Passed: 3, Failed: 1},
 		{Name: "facts", Planned: 6, Passed: 3, Failed: 1, Errored: 1, ExpectedFailed: 1, UnexpectedPassed: 1},
 	}
 	if diff := cmp.Diff(wantCategories, b.Categories, counts); diff != "" {
 		t.Errorf("categories (-want +got):\n%s", diff)
 	}
-	wantTags := []analyze.Rate{{Name: "x", Planned: 2, Passed: 2}, {Name: "y", Planned: 4, Passed: 3, Failed: 1}}
+	wantTags := []Rate{{Name: "x", Planned: 2, Passed: 2}, {Name: "y", Planned: 4, Passed: 3, Failed: 1}}
 	if diff := cmp.Diff(wantTags, b.Tags, counts); diff != "" {
 		t.Errorf("tags (-want +got):\n%s", diff)
 	}
 	if len(b.Difficulties) != 3 || len(b.Runners) != 2 || !b.HasCategories() || !b.HasDifficulties() || !b.HasTags() {
 		t.Errorf("difficulties %v, runners %v", b.Difficulties, b.Runners)
 	}
-	if got := analyze.RunnerRates(run, 0).Overall; got.Planned != 5 || got.Passed != 1 || got.Failed != 2 {
+	if got := RunnerRates(run, 0).Overall; got.Planned != 5 || got.Passed != 1 || got.Failed != 2 {
 		t.Errorf("runner a: %+v", got)
 	}
 }
 
 func TestRateOfNothing(t *testing.T) {
-	b := analyze.Rates(&plumb.Run{})
+	b := Rates(&plumb.Run{})
 	if _, ok := b.Overall.Value(); ok {
 		t.Error("a run without cases has a pass rate")
 	}
 	if f := b.Overall.Figures(); f.PassRate != nil || f.Low != nil || f.Coverage != 1 {
 		t.Errorf("figures of nothing: %+v", f)
 	}
-	if d := analyze.Times(&plumb.Run{}); d != (analyze.Distribution{}) {
+	if d := Times(&plumb.Run{}); d != (Distribution{}) {
 		t.Errorf("times of nothing: %+v", d)
 	}
-	errors := analyze.Rate{Planned: 10, Errored: 10}
+	errors := Rate{Planned: 10, Errored: 10}
 	if _, ok := errors.Value(); ok || errors.Coverage() != 0 {
 		t.Error("ten errors have a pass rate or coverage")
 	}
@@ -193,50 +192,50 @@ func TestRateOfNothing(t *testing.T) {
 
 func TestFigures(t *testing.T) {
 	run := example(t)
-	want := analyze.Spending{InputTokens: 90, OutputTokens: 18, CostUSD: 2, Unpriced: 1, Sessions: 9}
-	if diff := cmp.Diff(want, analyze.Spent(run, -1)); diff != "" {
+	want := Spending{InputTokens: 90, OutputTokens: 18, CostUSD: 2, Unpriced: 1, Sessions: 9}
+	if diff := cmp.Diff(want, Spent(run, -1)); diff != "" {
 		t.Errorf("spending (-want +got):\n%s", diff)
 	}
-	if got := analyze.Spent(run, 0); got.CostUSD != 0.75 || got.Sessions != 4 {
+	if got := Spent(run, 0); got.CostUSD != 0.75 || got.Sessions != 4 {
 		t.Errorf("spending of a: %+v", got)
 	}
 	if diff := cmp.Diff(
-		analyze.Distribution{N: 8, P50: 13, P90: 300, P99: 300, Max: 300}, analyze.Times(run),
+		Distribution{N: 8, P50: 13, P90: 300, P99: 300, Max: 300}, Times(run),
 	); diff != "" {
 		t.Errorf("times (-want +got):\n%s", diff)
 	}
 	var slow []string
-	for _, i := range analyze.Slowest(run, 3) {
+	for _, i := range Slowest(run, 3) {
 		id, runner := run.At(i)
 		slow = append(slow, id+" "+runner)
 	}
 	if diff := cmp.Diff([]string{"m-2 a", "f-2 a", "m-1 a"}, slow); diff != "" {
 		t.Errorf("slowest (-want +got):\n%s", diff)
 	}
-	if got := analyze.Slowest(run, 0); len(got) != 0 {
+	if got := Slowest(run, 0); len(got) != 0 {
 		t.Errorf("the 0 slowest are %v", got)
 	}
 }
 
 func TestFind(t *testing.T) {
-	f := analyze.Find(example(t), 10)
-	want := analyze.Findings{
-		Failed:           []analyze.Group{{Class: plumb.OriginAssertion.Class(), Count: 1, Executions: []int{2}}},
-		Errored:          []analyze.Group{{Class: plumb.OriginRunner.Class(), Count: 1, Executions: []int{4}}},
-		ExpectedFailed:   analyze.Group{Count: 1, Executions: []int{6}},
-		UnexpectedPassed: analyze.Group{Class: plumb.ClassUnexpectedPass(), Count: 1, Executions: []int{7}},
+	f := Find(example(t), 10)
+	want := Findings{
+		Failed:           []Group{{Class: plumb.OriginAssertion.Class(), Count: 1, Executions: []int{2}}},
+		Errored:          []Group{{Class: plumb.OriginRunner.Class(), Count: 1, Executions: []int{4}}},
+		ExpectedFailed:   Group{Count: 1, Executions: []int{6}},
+		UnexpectedPassed: Group{Class: plumb.ClassUnexpectedPass(), Count: 1, Executions: []int{7}},
 	}
 	if diff := cmp.Diff(want, f); diff != "" {
 		t.Errorf("findings (-want +got):\n%s", diff)
 	}
-	if got := analyze.Find(example(t), 0).Failed[0]; got.Count != 1 || len(got.Executions) != 0 {
+	if got := Find(example(t), 0).Failed[0]; got.Count != 1 || len(got.Executions) != 0 {
 		t.Errorf("with limit 0: %+v", got)
 	}
 }
 
 func TestRunnerSummary(t *testing.T) {
 	run := example(t)
-	var a analyze.Averages
+	var a Averages
 	a.Add(100, plumb.Usage{InputTokens: new(int64(10)), OutputTokens: new(int64(3))})
 	a.Add(200, plumb.Usage{InputTokens: new(int64(11))})
 	s := a.Summary(run, 0)
@@ -261,7 +260,7 @@ func TestMeanUsage(t *testing.T) {
 		u.Total()
 		return u
 	}
-	got := analyze.MeanUsage([]plumb.Usage{usage(10, 2, 5), usage(20, 3, 6), {}})
+	got := MeanUsage([]plumb.Usage{usage(10, 2, 5), usage(20, 3, 6), {}})
 	if *got.InputTokens != 15 || *got.OutputTokens != 3 || *got.TotalTokens != 18 || got.InputChars != 4 {
 		t.Errorf(
 			"mean: in %d, out %d, total %d, chars %d", *got.InputTokens, *got.OutputTokens, *got.TotalTokens,

@@ -2,9 +2,9 @@ package analyze
 
 import "math"
 
-// StandardErrors holds the mean of scores and its standard error under several assumptions. A
+// standardErrors holds the mean of scores and its standard error under several assumptions. A
 // figure that cannot be computed is NaN.
-type StandardErrors struct {
+type standardErrors struct {
 	Mean float64
 	// IID takes all scores as independent.
 	IID float64
@@ -16,18 +16,18 @@ type StandardErrors struct {
 	CR0, CR1 float64
 }
 
-// ClusteredError returns the mean of scores with its standard errors. clusters names the cluster of
+// clusteredError returns the mean of scores with its standard errors. clusters names the cluster of
 // each score; without clusters, each score is its own. With residuals e of n scores,
 //
 //	IID^2    = sum of e^2 / (n(n-1))
 //	CR0^2    = sum over clusters of (sum of e in the cluster)^2 / n^2
 //	CR1^2    = CR0^2 G/(G-1)
 //	Miller^2 = IID^2 + CR0^2 - sum of e^2 / n^2
-func ClusteredError(scores []float64, clusters []int) StandardErrors {
+func clusteredError(scores []float64, clusters []int) standardErrors {
 	nan := math.NaN()
 	n := float64(len(scores))
 	if n == 0 || !finite(scores) || clusters != nil && len(clusters) != len(scores) {
-		return StandardErrors{nan, nan, nan, nan, nan}
+		return standardErrors{nan, nan, nan, nan, nan}
 	}
 	m := average(scores)
 	g, all := n, squares(scores, m)
@@ -49,19 +49,7 @@ func ClusteredError(scores []float64, clusters []int) StandardErrors {
 	if g > 1 {
 		cr1 = math.Sqrt(cr0 * g / (g - 1))
 	}
-	return StandardErrors{m, math.Sqrt(iid), math.Sqrt(miller), math.Sqrt(cr0), cr1}
-}
-
-// PairedClusteredError is [ClusteredError] of the differences baseline minus candidate.
-func PairedClusteredError(base, cand []float64, clusters []int) StandardErrors {
-	if len(base) != len(cand) {
-		return ClusteredError(nil, nil)
-	}
-	diffs := make([]float64, len(base))
-	for i := range base {
-		diffs[i] = base[i] - cand[i]
-	}
-	return ClusteredError(diffs, clusters)
+	return standardErrors{m, math.Sqrt(iid), math.Sqrt(miller), math.Sqrt(cr0), cr1}
 }
 
 // clusterSums adds the values of each cluster. Without clusters, each value is its own.
@@ -152,7 +140,7 @@ func ClusteredWilson(rates []float64, repetitions int, clusters []int, conf floa
 		lo, hi := lower(p*n, n, z), 1-lower((1-p)*n, n, z)
 		return Estimate{Value: p, Lo: lo, Hi: hi, SE: math.Sqrt(p * (1 - p) / n), Method: "Wilson", OK: true}
 	}
-	errors := ClusteredError(rates, clusters)
+	errors := clusteredError(rates, clusters)
 	e.Value, e.SE = errors.Mean, errors.CR1
 	if math.IsNaN(e.SE) {
 		return e
@@ -161,7 +149,7 @@ func ClusteredWilson(rates []float64, repetitions int, clusters []int, conf floa
 	if e.SE < tieTolerance {
 		n, e.SE = g, 0
 	} else {
-		ratio := z / tQuantile(conf, g-1)
+		ratio := z / TQuantile(conf, g-1)
 		n = max(1, min(n, p*(1-p)/(e.SE*e.SE))*ratio*ratio)
 	}
 	e.Lo, e.Hi, e.OK = lower(p*n, n, z), 1-lower((1-p)*n, n, z), true

@@ -97,7 +97,7 @@ type Decider struct {
 	revealed, measured int
 	lost, won          int
 	worse, better      float64  // log e-values
-	above, below       *Betting // against: the mean is at most, or at least, a value
+	above, below       *betting // against: the mean is at most, or at least, a value
 	decision           Decision
 }
 
@@ -125,9 +125,9 @@ func NewDecider(q Question) *Decider {
 	}
 	switch {
 	case !math.IsNaN(q.Gate):
-		d.above, d.below = BetAbove(q.Gate, lowest), BetBelow(q.Gate, highest)
+		d.above, d.below = betAbove(q.Gate, lowest), betBelow(q.Gate, highest)
 	case q.Margin > 0:
-		d.above, d.below = BetAbove(-q.Margin, lowest), BetBelow(q.Margin, highest)
+		d.above, d.below = betAbove(-q.Margin, lowest), betBelow(q.Margin, highest)
 	}
 	d.prepare()
 	return d
@@ -261,15 +261,15 @@ func (d *Decider) count(n drawn, r Result) {
 		d.won++
 	}
 	if r.Base != r.Cand {
-		d.worse, d.better = LogMcNemarE(d.lost, d.won), LogMcNemarE(d.won, d.lost)
+		d.worse, d.better = logMcNemarE(d.lost, d.won), logMcNemarE(d.won, d.lost)
 	}
 	if d.above != nil && n.scale > 0 {
 		z := n.scale * float64(one(r.Cand))
 		if !d.q.Absolute {
 			z -= n.scale * float64(one(r.Base))
 		}
-		d.above.Add(z)
-		d.below.Add(z)
+		d.above.add(z)
+		d.below.add(z)
 	}
 	d.decision = d.decide()
 }
@@ -287,25 +287,25 @@ func (d *Decider) decide() Decision {
 	switch {
 	case float64(d.measured) < d.q.Coverage*float64(d.revealed):
 		return Undecided
-	case !math.IsNaN(d.q.Gate) && d.above.LogE() >= side:
+	case !math.IsNaN(d.q.Gate) && d.above.logE() >= side:
 		return DecidedAbove
-	case !math.IsNaN(d.q.Gate) && d.below.LogE() >= side:
+	case !math.IsNaN(d.q.Gate) && d.below.logE() >= side:
 		return DecidedBelow
 	case !math.IsNaN(d.q.Gate):
 		return Undecided
-	case d.worse >= side && d.Effect() < 0:
+	case d.worse >= side && d.effect() < 0:
 		return DecidedWorse
-	case d.better >= side && d.Effect() > 0:
+	case d.better >= side && d.effect() > 0:
 		return DecidedBetter
-	case d.above != nil && d.above.LogE() >= each && d.below.LogE() >= each:
+	case d.above != nil && d.above.logE() >= each && d.below.logE() >= each:
 		return DecidedEquivalent
 	}
 	return Undecided
 }
 
-// Effect is the mean over the measured cases of candidate minus baseline, or with Absolute the mean
+// effect is the mean over the measured cases of candidate minus baseline, or with Absolute the mean
 // of the candidate. It is NaN without a measured case.
-func (d *Decider) Effect() float64 {
+func (d *Decider) effect() float64 {
 	var sum, n float64
 	for i := range d.cases {
 		if t := &d.cases[i]; t.pairs > 0 {
@@ -340,7 +340,7 @@ type Standing struct {
 // Standing returns the state of the question.
 func (d *Decider) Standing() Standing {
 	s := Standing{
-		Decision: d.decision, Draws: d.revealed, Measured: d.measured, Lost: d.lost, Won: d.won, Effect: d.Effect(),
+		Decision: d.decision, Draws: d.revealed, Measured: d.measured, Lost: d.lost, Won: d.won, Effect: d.effect(),
 	}
 	for i, stock := range d.q.Stock {
 		if int(d.cases[i].resolved) >= stock {
@@ -351,10 +351,10 @@ func (d *Decider) Standing() Standing {
 	part := func(log, threshold float64) float64 { return max(0, min(log/threshold, 1)) }
 	switch {
 	case !math.IsNaN(d.q.Gate):
-		s.Above, s.Below = part(d.above.LogE(), side), part(d.below.LogE(), side)
+		s.Above, s.Below = part(d.above.logE(), side), part(d.below.logE(), side)
 		return s
 	case d.above != nil:
-		s.Settled = part(min(d.above.LogE(), d.below.LogE()), each)
+		s.Settled = part(min(d.above.logE(), d.below.logE()), each)
 	}
 	s.Better, s.Worse = part(d.better, side), part(d.worse, side)
 	return s

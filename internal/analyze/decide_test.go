@@ -1,4 +1,4 @@
-package analyze_test
+package analyze
 
 import (
 	"encoding/binary"
@@ -6,8 +6,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-
-	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 // swapped exchanges the rates of neighbouring cases.
@@ -30,9 +28,9 @@ func newDecideWorld(rng *rand.Rand, cases int, truth string) decideWorld {
 	case "swapped":
 		return decideWorld{base, swapped(base)}
 	case "-5":
-		return decideWorld{base, lowered(base, .05)}
+		return decideWorld{base, loweredRates(base, .05)}
 	case "-10":
-		return decideWorld{base, lowered(base, .10)}
+		return decideWorld{base, loweredRates(base, .10)}
 	default:
 		var k int
 		_, _ = fmt.Sscan(truth, &k)
@@ -40,38 +38,38 @@ func newDecideWorld(rng *rand.Rand, cases int, truth string) decideWorld {
 	}
 }
 
-func (w *decideWorld) result(rng *rand.Rand, i int) analyze.Result {
-	return analyze.Result{Measured: true, Base: rng.Float64() < w.base[i], Cand: rng.Float64() < w.cand[i]}
+func (w *decideWorld) result(rng *rand.Rand, i int) Result {
+	return Result{Measured: true, Base: rng.Float64() < w.base[i], Cand: rng.Float64() < w.cand[i]}
 }
 
 // decideRun is one simulated run. The sessions of one batch are in flight and end in random order.
 type decideRun struct {
-	q        analyze.Question
-	d        *analyze.Decider
+	q        Question
+	d        *Decider
 	rng      *rand.Rand
 	world    decideWorld
-	log      map[int]analyze.Result // what a log holds: the ended draws
+	log      map[int]Result // what a log holds: the ended draws
 	inFlight []flight
 }
 
 type flight struct {
 	draw int
-	r    analyze.Result
+	r    Result
 }
 
 // perform draws until the question is decided. With kills, a process ends at random moments: its
 // sessions in flight are lost, and the next process rebuilds the state from the log.
 func (s *decideRun) perform(t *testing.T, kills bool) {
 	t.Helper()
-	for s.d = analyze.NewDecider(s.q); ; {
+	for s.d = NewDecider(s.q); ; {
 		for len(s.inFlight) < s.q.Batch {
 			draw, i, state := s.d.Next()
-			if state != analyze.Drawn {
+			if state != Drawn {
 				break
 			}
 			s.inFlight = append(s.inFlight, flight{draw, s.world.result(s.rng, i)})
 		}
-		if len(s.inFlight) == 0 || s.d.Standing().Decision != analyze.Undecided {
+		if len(s.inFlight) == 0 || s.d.Standing().Decision != Undecided {
 			return
 		}
 		k := s.rng.IntN(len(s.inFlight))
@@ -90,10 +88,10 @@ func (s *decideRun) perform(t *testing.T, kills bool) {
 func (s *decideRun) resume(t *testing.T) {
 	t.Helper()
 	was := s.d.Standing()
-	s.d, s.inFlight = analyze.NewDecider(s.q), nil
+	s.d, s.inFlight = NewDecider(s.q), nil
 	for seen := 0; seen < len(s.log); {
 		draw, i, state := s.d.Next()
-		if state != analyze.Drawn {
+		if state != Drawn {
 			break
 		}
 		if r, ok := s.log[draw]; ok {
@@ -157,11 +155,11 @@ func TestSimulatedDecisions(t *testing.T) {
 				runs = replicates(t, 100, 10000)
 			}
 			rng := rand.New(rand.NewPCG(uint64(n), 1))
-			count := map[analyze.Decision]float64{}
+			count := map[Decision]float64{}
 			var rounds, squares float64
 			for r := range runs {
-				s := decideRun{rng: rng, world: newDecideWorld(rng, row.cases, row.truth), log: map[int]analyze.Result{}}
-				s.q = analyze.Question{
+				s := decideRun{rng: rng, world: newDecideWorld(rng, row.cases, row.truth), log: map[int]Result{}}
+				s.q = Question{
 					Cases: row.cases, Draws: row.cases * row.repeats, Batch: 8, Alpha: .05, Margin: row.margin,
 					Gate: math.NaN(),
 				}
@@ -172,9 +170,9 @@ func TestSimulatedDecisions(t *testing.T) {
 				x := float64(is.Draws) / float64(row.cases)
 				rounds, squares = rounds+x/float64(runs), squares+x*x/float64(runs)
 			}
-			worse, better, equivalent := count[analyze.DecidedWorse], count[analyze.DecidedBetter], count[analyze.DecidedEquivalent]
+			worse, better, equivalent := count[DecidedWorse], count[DecidedBetter], count[DecidedEquivalent]
 			t.Logf("%d runs: worse %.4f, better %.4f, equivalent %.4f, not decisive %.4f, pairs a case %.1f",
-				runs, worse, better, equivalent, count[analyze.Undecided], rounds)
+				runs, worse, better, equivalent, count[Undecided], rounds)
 			closeTo(t, "worse", worse, row.worse, runs, tabled)
 			closeTo(t, "better", better, row.better, runs, tabled)
 			closeTo(t, "equivalent", equivalent, row.equivalent, runs, tabled)
@@ -201,25 +199,25 @@ func TestSimulatedGates(t *testing.T) {
 	runs := replicates(t, 60, 3000)
 	for n, away := range []float64{0, -.1, .1} {
 		rng := rand.New(rand.NewPCG(uint64(n), 2))
-		count := map[analyze.Decision]int{}
+		count := map[Decision]int{}
 		for r := range runs {
 			w := newDecideWorld(rng, 50, "no change")
 			var mean float64
 			for _, p := range w.cand {
 				mean += p / 50
 			}
-			s := decideRun{rng: rng, world: w, log: map[int]analyze.Result{}, q: analyze.Question{
+			s := decideRun{rng: rng, world: w, log: map[int]Result{}, q: Question{
 				Cases: 50, Draws: 1000, Batch: 8, Alpha: .05, Gate: min(mean+away, .99), Absolute: true,
 			}}
 			binary.BigEndian.PutUint64(s.q.Seed[:], uint64(r*100+n))
 			s.perform(t, true)
 			count[s.d.Standing().Decision]++
 		}
-		t.Logf("%d runs at %+.2f: above %d, below %d", runs, away, count[analyze.DecidedAbove], count[analyze.DecidedBelow])
-		right := map[float64]analyze.Decision{-.1: analyze.DecidedAbove, .1: analyze.DecidedBelow}[away]
-		wrong, limit := runs-count[analyze.Undecided]-count[right], .05
+		t.Logf("%d runs at %+.2f: above %d, below %d", runs, away, count[DecidedAbove], count[DecidedBelow])
+		right := map[float64]Decision{-.1: DecidedAbove, .1: DecidedBelow}[away]
+		wrong, limit := runs-count[Undecided]-count[right], .05
 		if away == 0 {
-			wrong = runs - count[analyze.Undecided]
+			wrong = runs - count[Undecided]
 		}
 		if limit += 3 * math.Sqrt(.05/float64(runs)); float64(wrong) > limit*float64(runs) {
 			t.Errorf("gate at %+.2f: wrong in %d of %d runs", away, wrong, runs)
@@ -236,25 +234,25 @@ func TestDeciderIsAFold(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		w := newDecideWorld(rng, 12, "-10")
-		q := analyze.Question{Cases: 12, Draws: 240, Batch: 1 + rng.IntN(6), Alpha: .05, Margin: .1, Gate: math.NaN()}
+		q := Question{Cases: 12, Draws: 240, Batch: 1 + rng.IntN(6), Alpha: .05, Margin: .1, Gate: math.NaN()}
 		q.Seed[0] = byte(seed)
 		if seed%2 == 1 {
 			for range q.Cases {
 				q.Stock = append(q.Stock, rng.IntN(8))
 			}
 		}
-		results := map[int]analyze.Result{}
+		results := map[int]Result{}
 		var cases [2][]int
-		var standings [2]analyze.Standing
+		var standings [2]Standing
 		for side := range 2 {
-			d := analyze.NewDecider(q)
+			d := NewDecider(q)
 			var waiting []int
-			for d.Standing().Decision == analyze.Undecided {
-				if draw, i, state := d.Next(); state == analyze.Drawn {
+			for d.Standing().Decision == Undecided {
+				if draw, i, state := d.Next(); state == Drawn {
 					if _, ok := results[draw]; !ok {
 						results[draw] = w.result(rng, i)
 						if rng.IntN(10) == 0 {
-							results[draw] = analyze.Result{}
+							results[draw] = Result{}
 						}
 					}
 					cases[side] = append(cases[side], i)

@@ -10,21 +10,6 @@ const (
 	Power = 0.80
 )
 
-// WithinVariance returns the mean over cases of the variance of one repetition, estimated without
-// bias from each case with at least two repetitions: p(1-p)n/(n-1). of counts these cases. ok is
-// false if there is none.
-func WithinVariance(cases []Count) (v float64, of int, ok bool) {
-	for _, c := range cases {
-		if f, ok := FlipRate(c); ok {
-			v, of = v+f/2, of+1
-		}
-	}
-	if of == 0 {
-		return 0, 0, false
-	}
-	return v / float64(of), of, true
-}
-
 // WithinDeviation returns the standard deviation of one value within its group, pooled over groups:
 // the root of the squares around the means of the groups, over the sum of n-1. ok is false if no
 // group has two values.
@@ -65,7 +50,7 @@ func (d RepeatedDesign) Detectable() float64 {
 	if d.Cases < 1 || d.Repeats < 1 || df < 1 {
 		return math.NaN()
 	}
-	t := tQuantile(1-Level, df) + tQuantile(2*Power-1, df)
+	t := TQuantile(1-Level, df) + TQuantile(2*Power-1, df)
 	return t * math.Sqrt(2*d.Within/float64(d.Repeats*d.Cases))
 }
 

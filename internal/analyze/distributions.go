@@ -15,9 +15,9 @@ func normalQuantile(conf float64) float64 { return -mathext.NormalQuantile((1 - 
 // tail, call it with -x.
 func normalBelow(x float64) float64 { return 0.5 * math.Erfc(-x/math.Sqrt2) }
 
-// tQuantile returns t for which a variable of Student's distribution with df degrees of freedom
+// TQuantile returns t for which a variable of Student's distribution with df degrees of freedom
 // lies in (-t, t) with probability conf.
-func tQuantile(conf, df float64) float64 {
+func TQuantile(conf, df float64) float64 {
 	// t^2/(df+t^2) has distribution Beta(1/2, df/2), and its complement Beta(df/2, 1/2). The
 	// smaller one keeps more digits.
 	if x := betaQuantile(0.5, df/2, conf); x < 0.5 {
@@ -27,9 +27,9 @@ func tQuantile(conf, df float64) float64 {
 	return math.Sqrt(df * (1 - x) / x)
 }
 
-// tAbove returns the probability that a variable of Student's distribution with df degrees of
+// TAbove returns the probability that a variable of Student's distribution with df degrees of
 // freedom is at least t.
-func tAbove(t, df float64) float64 {
+func TAbove(t, df float64) float64 {
 	p := 0.5 * betaBelow(df/2, 0.5, df/(df+t*t))
 	if t < 0 {
 		return 1 - p

@@ -69,7 +69,7 @@ func timed(e *plumb.Execution) bool {
 type Distribution struct {
 	N                  int
 	P50, P90, P99, Max int64
-	// Low and High bound P50; see [QuantileInterval]. They are 0 if there are too few times.
+	// Low and High bound P50; see [quantileInterval]. They are 0 if there are too few times.
 	Low, High int64
 }
 

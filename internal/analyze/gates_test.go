@@ -1,4 +1,4 @@
-package analyze_test
+package analyze
 
 import (
 	"fmt"
@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 // gatedRun is a run of four cases on two runners: a passes, b fails one case, and cannot be measured
@@ -64,7 +63,7 @@ func TestGatesDecide(t *testing.T) {
 		"nothing selected":             {[]plumb.Gate{part(pass(0.5), plumb.GateTag, "none"), pass(0.1), covered(0)}, false, false},
 	} {
 		run := gatedRun(t, x.gates...)
-		if ok, measured := analyze.NotOK(run), analyze.NotMeasured(run); ok != x.notOK || measured != x.notMeasured {
+		if ok, measured := NotOK(run), NotMeasured(run); ok != x.notOK || measured != x.notMeasured {
 			t.Errorf("%s: not OK %v, not measured %v; want %v, %v", name, ok, measured, x.notOK, x.notMeasured)
 		}
 	}
@@ -76,12 +75,12 @@ func TestGateWithoutResultIsUnproven(t *testing.T) {
 	for i := range run.Executions {
 		run.Executions[i] = plumb.Execution{State: plumb.ExecutionDone, Outcome: plumb.OutcomeError}
 	}
-	for _, o := range analyze.Gates(run) {
-		if o.Metric == plumb.GatePassRate && (o.Result != analyze.Unproven || o.Value != nil) {
+	for _, o := range Gates(run) {
+		if o.Metric == plumb.GatePassRate && (o.Result != Unproven || o.Value != nil) {
 			t.Errorf("the pass rate without a result is %s (%v)", o.Result, o.Value)
 		}
 	}
-	if analyze.NotOK(run) || !analyze.NotMeasured(run) {
+	if NotOK(run) || !NotMeasured(run) {
 		t.Error("a gate without a result must not decide")
 	}
 }
@@ -124,14 +123,14 @@ func TestU3_GatesAreAboutSamples(t *testing.T) {
 	}
 	for _, x := range []struct {
 		gate plumb.Gate
-		want analyze.GateResult
+		want GateResult
 	}{
-		{gate(plumb.GatePassRate, 0.82, false), analyze.Holds},
-		{gate(plumb.GatePassRate, 0.83, false), analyze.Violated},
-		{gate(plumb.GatePassRate, 0.7, true), analyze.Holds},
-		{gate(plumb.GatePassRate, 0.81, true), analyze.Violated},
+		{gate(plumb.GatePassRate, 0.82, false), Holds},
+		{gate(plumb.GatePassRate, 0.83, false), Violated},
+		{gate(plumb.GatePassRate, 0.7, true), Holds},
+		{gate(plumb.GatePassRate, 0.81, true), Violated},
 	} {
-		got := analyze.Gates(repeated(true, x.gate))[0]
+		got := Gates(repeated(true, x.gate))[0]
 		if got.Result != x.want || got.Samples == nil || got.Repetitions.Always != 12 {
 			t.Errorf("%+v: %s, %v of the samples, %d cases always pass", x.gate, got.Result, *got.Value, got.Repetitions.Always)
 		}
@@ -142,7 +141,7 @@ func TestU3_GatesAreAboutSamples(t *testing.T) {
 				continue // no such gate
 			}
 			run := repeated(false, gate(metric, 0, low))
-			if got := analyze.Gates(run)[0]; got.Result != analyze.Unproven || !analyze.NotMeasured(run) {
+			if got := Gates(run)[0]; got.Result != Unproven || !NotMeasured(run) {
 				t.Errorf("%s of nothing measured, low %v: %s", metric, low, got.Result)
 			}
 		}
@@ -154,7 +153,7 @@ func TestU3_GatesAreAboutSamples(t *testing.T) {
 func TestU2_PooledRatesCountQuestions(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(2, 2))
-	pooled := func(passed []bool, prompts, runners int) analyze.Breakdown {
+	pooled := func(passed []bool, prompts, runners int) Breakdown {
 		run := &plumb.Run{}
 		info := &plumb.RunInfo{}
 		for r := range runners {
@@ -187,7 +186,7 @@ func TestU2_PooledRatesCountQuestions(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return analyze.Rates(run)
+		return Rates(run)
 	}
 	for range 60 {
 		passed := make([]bool, 1+random.IntN(40))
@@ -197,7 +196,7 @@ func TestU2_PooledRatesCountQuestions(t *testing.T) {
 		prompts, runners := 1+random.IntN(4), 1+random.IntN(3)
 		lo, hi, ok := pooled(passed, 1, 1).Overall.Interval()
 		b := pooled(passed, prompts, runners)
-		for _, rates := range [][]analyze.Rate{{b.Overall}, b.Categories, b.Tags, b.Runners, b.Prompts} {
+		for _, rates := range [][]Rate{{b.Overall}, b.Categories, b.Tags, b.Runners, b.Prompts} {
 			for _, r := range rates {
 				low, high, found := r.Interval()
 				if many := r.Planned > len(passed); found != (ok && (!many || len(passed) > 1)) ||

@@ -134,20 +134,6 @@ func Kappa(table [][]int) Estimate {
 	return e
 }
 
-// Alpha returns the agreement of any number of raters (Krippendorff 2011). units holds the ratings
-// of each item; NaN is a missing rating, and items with fewer than two ratings do not count. With n
-// ratings that count, observed the sum over items of squared differences of ordered pairs divided
-// by one less than the ratings of the item, and expected that of all ordered pairs of ratings,
-//
-//	alpha = 1 - (n-1) observed/expected
-//
-// A difference is 0 or 1 for categories, and that of the values if interval is set. ok is false
-// without two different values.
-func Alpha(units [][]float64, interval bool) (a float64, ok bool) {
-	rated, center := pairable(units)
-	return alpha(rated, center, interval)
-}
-
 // pairable returns the items with at least two ratings, without missing ones and sorted, and the
 // mean of all ratings.
 func pairable(units [][]float64) (rated [][]float64, center float64) {
@@ -163,9 +149,17 @@ func pairable(units [][]float64) (rated [][]float64, center float64) {
 	return rated, average(all)
 }
 
-// alpha computes [Alpha]. The squared differences of a sample are 2 (n sum of x^2 - (sum of x)^2)
-// for values, and n^2 - sum of the squared counts for categories. center is taken from the values,
-// so that large ones do not cancel.
+// alpha returns the agreement of any number of raters (Krippendorff 2011), whose ratings [pairable]
+// returned. With n ratings, observed the sum over items of squared differences of ordered pairs
+// divided by one less than the ratings of the item, and expected that of all ordered pairs of
+// ratings,
+//
+//	alpha = 1 - (n-1) observed/expected
+//
+// A difference is 0 or 1 for categories, and that of the values if interval is set. ok is false
+// without two different values. The squared differences of a sample are 2 (n sum of x^2 - (sum of
+// x)^2) for values, and n^2 - sum of the squared counts for categories. center is taken from the
+// values, so that large ones do not cancel.
 func alpha(rated [][]float64, center float64, interval bool) (a float64, ok bool) {
 	counts := map[float64]float64{}
 	n, sum, sumSquares, observed := 0.0, 0.0, 0.0, 0.0
@@ -209,9 +203,11 @@ const (
 	alphaUnits = 30
 )
 
-// AlphaInterval returns [Alpha] with a percentile bootstrap interval over items, from 2,000
-// resamples. OK is false for fewer than 30 items with two ratings; then Value alone is set. The
-// order of the items does not matter.
+// AlphaInterval returns Krippendorff's alpha with a percentile bootstrap interval over items, from
+// 2,000 resamples. units holds the ratings of each item; NaN is a missing rating, and items with fewer
+// than two ratings do not count. Ratings are values if interval is set, and categories otherwise. OK is
+// false for fewer than 30 items with two ratings; then Value alone is set. The order of the items does
+// not matter.
 func AlphaInterval(units [][]float64, interval bool, conf float64, seed Seed) Estimate {
 	e := unknown("bootstrap over items")
 	rated, center := pairable(units)
@@ -227,7 +223,7 @@ func AlphaInterval(units [][]float64, interval bool, conf float64, seed Seed) Es
 	resampled := make([]float64, 0, alphaResamples)
 	resample := make([][]float64, len(rated))
 	for block := range alphaResamples / drawBlock {
-		random := rand.New(seed.Block(block))
+		random := rand.New(seed.block(block))
 		for range drawBlock {
 			for i := range resample {
 				resample[i] = rated[random.IntN(len(rated))]

@@ -107,7 +107,7 @@ func empirical(sorted []float64, q float64) float64 {
 }
 
 func quantile(sorted []float64, q float64) Quantile {
-	lo, hi := QuantileInterval(sorted, q, confidence)
+	lo, hi := quantileInterval(sorted, q)
 	return Quantile{empirical(sorted, q), lo, hi}
 }
 

@@ -1,4 +1,4 @@
-package analyze_test
+package analyze
 
 import (
 	"math"
@@ -6,15 +6,14 @@ import (
 	"testing"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// drawn returns samples of cases with the given pass rates.
-func drawn(rates []float64, repeats int, random *rand.Rand) [][]analyze.Sample {
-	cases := make([][]analyze.Sample, len(rates))
+// drawnCases returns samples of cases with the given pass rates.
+func drawnCases(rates []float64, repeats int, random *rand.Rand) [][]Sample {
+	cases := make([][]Sample, len(rates))
 	for i, rate := range rates {
 		for r := range repeats {
-			s := analyze.Sample{Repetition: int32(r + 1), Outcome: plumb.OutcomeFail, Tokens: math.Exp(random.NormFloat64())}
+			s := Sample{Repetition: int32(r + 1), Outcome: plumb.OutcomeFail, Tokens: math.Exp(random.NormFloat64())}
 			if random.Float64() < rate {
 				s.Outcome = plumb.OutcomePass
 			}
@@ -27,26 +26,26 @@ func drawn(rates []float64, repeats int, random *rand.Rand) [][]analyze.Sample {
 func TestNoise(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 1))
-	cases := drawn([]float64{1, 1, 0}, 4, random)
+	cases := drawnCases([]float64{1, 1, 0}, 4, random)
 	for i := range cases[1] { // one case alternates
 		cases[1][i].Outcome = []plumb.Outcome{plumb.OutcomePass, plumb.OutcomeFail}[i%2]
 	}
-	n := analyze.NoiseOf(cases, analyze.NewSeed("test"))
+	n := NoiseOf(cases, NewSeed("test"))
 	if n.Cases != 3 || n.Repetitions != 12 || math.Abs(n.Flip.Value-2.0/9) > 1e-12 || math.Abs(n.Within-1.0/9) > 1e-12 {
 		t.Errorf("%+v", n)
 	}
 	if want := 1.959964 * math.Sqrt(2.0/9/12); math.Abs(n.Floor(3, 4)-want) > 1e-6 {
 		t.Errorf("floor %v, want %v", n.Floor(3, 4), want)
 	}
-	if h := n.Halves; h.Odd != (analyze.Count{Passed: 4, Measured: 6}) || h.Even.Passed != 2 || !(h.Difference.Value < 0) {
+	if h := n.Halves; h.Odd != (Count{Passed: 4, Measured: 6}) || h.Even.Passed != 2 || !(h.Difference.Value < 0) {
 		t.Errorf("%+v", h)
 	}
-	steady := analyze.NoiseOf(drawn([]float64{1, 0}, 5, random), analyze.NewSeed("test"))
+	steady := NoiseOf(drawnCases([]float64{1, 0}, 5, random), NewSeed("test"))
 	if !steady.Steady || steady.Within != 0.1 || steady.Flip.Value != 0 || !(steady.Flip.Hi > 0) {
 		t.Errorf("%+v", steady)
 	}
-	for _, none := range [][][]analyze.Sample{nil, {nil}, {{{Repetition: 1, Outcome: plumb.OutcomeError}}}} {
-		n := analyze.NoiseOf(none, analyze.NewSeed("test"))
+	for _, none := range [][][]Sample{nil, {nil}, {{{Repetition: 1, Outcome: plumb.OutcomeError}}}} {
+		n := NoiseOf(none, NewSeed("test"))
 		if n.Cases != 0 || !math.IsNaN(n.Within) || n.Steady || n.Flip.OK || !math.IsNaN(n.TokenDeviation) {
 			t.Errorf("%v: %+v", none, n)
 		}
@@ -63,12 +62,12 @@ func TestSimulatedNoise(t *testing.T) {
 	within, tokens, warned := 0, 0, 0
 	for range pairs {
 		rates := bank(cases, random)
-		a, b := drawn(rates, repeats, random), drawn(rates, repeats, random)
-		n := analyze.NoiseOf(a, analyze.NewSeed("test"))
+		a, b := drawnCases(rates, repeats, random), drawnCases(rates, repeats, random)
+		n := NoiseOf(a, NewSeed("test"))
 		diff, logs := 0.0, 0.0
 		for i := range a {
-			diff += analyze.CountOf(b[i]).Rate() - analyze.CountOf(a[i]).Rate()
-			logs += meanOf(analyze.LogTokens(b[i])) - meanOf(analyze.LogTokens(a[i]))
+			diff += CountOf(b[i]).Rate() - CountOf(a[i]).Rate()
+			logs += meanOf(LogTokens(b[i])) - meanOf(LogTokens(a[i]))
 		}
 		if math.Abs(diff/cases) <= n.Floor(cases, repeats) {
 			within++

@@ -6,27 +6,6 @@ import (
 	"slices"
 )
 
-// McNemar returns the p-values of the exact test of McNemar (1947) for cases with one repetition a
-// side: b cases passed on the baseline only, c on the candidate only. With X binomial of b+c trials
-// of probability 1/2,
-//
-//	worse    = P(X >= b)
-//	twoSided = min(1, 2 min(P(X >= b), P(X >= c)))
-//	midP     = min(1, 2 min(...) - P(X = b))
-//
-// All are 1 if no case differs.
-func McNemar(b, c int) (worse, twoSided, midP float64) {
-	if b < 0 || c < 0 {
-		return math.NaN(), math.NaN(), math.NaN()
-	}
-	if b+c == 0 {
-		return 1, 1, 1
-	}
-	worse = binomialAtLeast(b, b+c, 0.5)
-	twice := 2 * min(worse, binomialAtLeast(c, b+c, 0.5))
-	return worse, min(1, twice), min(1, twice-binomial(b, b+c, 0.5))
-}
-
 // BonettPrice returns the difference of the pass rates of n cases with one repetition a side: b
 // cases passed on the baseline only, c on the candidate only. Value is (c-b)/n, the candidate minus
 // the baseline. The interval is that of Bonett and Price (2012): with p = (c+1)/(n+2) and q =
@@ -51,11 +30,11 @@ func BonettPrice(b, c, n int, conf float64) Estimate {
 // PairCounts is the repetitions of one case on both sides.
 type PairCounts struct{ BaseMeasured, BasePassed, CandMeasured, CandPassed int }
 
-// Measured reports whether each side has a measured repetition.
-func (p PairCounts) Measured() bool { return p.BaseMeasured > 0 && p.CandMeasured > 0 }
+// measured reports whether each side has a measured repetition.
+func (p PairCounts) measured() bool { return p.BaseMeasured > 0 && p.CandMeasured > 0 }
 
-// Difference returns the pass rate of the candidate minus that of the baseline.
-func (p PairCounts) Difference() float64 {
+// difference returns the pass rate of the candidate minus that of the baseline.
+func (p PairCounts) difference() float64 {
 	numerator := p.CandPassed*p.BaseMeasured - p.BasePassed*p.CandMeasured
 	return float64(numerator) / float64(p.BaseMeasured*p.CandMeasured)
 }
@@ -75,7 +54,7 @@ func measured(pairs []PairCounts) (kept []PairCounts, ok bool) {
 		if !p.valid() {
 			return nil, false
 		}
-		if p.Measured() {
+		if p.measured() {
 			kept = append(kept, p)
 		}
 	}
@@ -242,7 +221,7 @@ func RateDifference(pairs []PairCounts, conf float64) Estimate {
 		repeated = repeated && p.BaseMeasured > 1 && p.CandMeasured > 1
 		baseOnly += p.BasePassed * (p.CandMeasured - p.CandPassed)
 		candOnly += p.CandPassed * (p.BaseMeasured - p.BasePassed)
-		diffs[i] = p.Difference()
+		diffs[i] = p.difference()
 	}
 	switch {
 	case single:
@@ -263,7 +242,7 @@ func RateDifference(pairs []PairCounts, conf float64) Estimate {
 	z := normalQuantile(conf)
 	half := 2 * z * z / (float64(common+2) * float64(common+2))
 	if variance > 0 {
-		t := tQuantile(conf, df)
+		t := TQuantile(conf, df)
 		half += t * t * variance
 	}
 	half = math.Sqrt(half)
@@ -289,17 +268,17 @@ func satterthwaite(sides []side, cases int) (variance, df float64) {
 }
 
 // CaseT returns the mean of one value a case, such as a difference candidate minus baseline, with
-// the interval mean plus or minus t SE, where SE is CR1 of [ClusteredError] and t has G-1 degrees
+// the interval mean plus or minus t SE, where SE is CR1 of [clusteredError] and t has G-1 degrees
 // of freedom for G clusters. It speaks about other cases like these. OK is false for fewer than two
 // clusters, and for values that do not vary.
 func CaseT(values []float64, clusters []int, conf float64) Estimate {
 	e := unknown("t over cases")
-	errors := ClusteredError(values, clusters)
+	errors := clusteredError(values, clusters)
 	e.Value, e.SE = errors.Mean, errors.CR1
 	if !isConfidence(conf) || math.IsNaN(e.SE) || e.SE <= tieTolerance*math.Abs(e.Value) {
 		return e
 	}
-	half := tQuantile(conf, float64(clusterCount(len(values), clusters)-1)) * e.SE
+	half := TQuantile(conf, float64(clusterCount(len(values), clusters)-1)) * e.SE
 	e.Lo, e.Hi, e.OK = e.Value-half, e.Value+half, true
 	return e
 }

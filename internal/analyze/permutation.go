@@ -25,9 +25,9 @@ func NewSeed(test string, units ...string) Seed {
 	return Seed(h.Sum(nil))
 }
 
-// Block returns the random numbers of block j of the draws of a test. Blocks can be drawn in any
+// block returns the random numbers of block j of the draws of a test. Blocks can be drawn in any
 // order and at the same time.
-func (s Seed) Block(j int) *rand.ChaCha8 {
+func (s Seed) block(j int) *rand.ChaCha8 {
 	return rand.NewChaCha8(sha256.Sum256(binary.BigEndian.AppendUint64(s[:], uint64(j))))
 }
 
@@ -73,12 +73,12 @@ const (
 	normalAbove = 200_000
 )
 
-// SignFlip is the permutation test of differences of cases, baseline minus candidate: each
+// signFlip is the permutation test of differences of cases, baseline minus candidate: each
 // difference keeps or changes its sign with equal probability. Zeros do not matter. Differences of
 // equal size are counted together, since a number n of them has only n+1 different sums; up to
 // 1,048,576 combinations, which is 20 differences of different sizes, the result is exact.
 // Without a difference that is not zero, all shares are 1. The result is NaN without differences.
-func SignFlip(diffs []float64, seed Seed) Permutation {
+func signFlip(diffs []float64, seed Seed) Permutation {
 	if len(diffs) == 0 || !finite(diffs) {
 		return senseless()
 	}
@@ -90,7 +90,7 @@ func SignFlip(diffs []float64, seed Seed) Permutation {
 		}
 	}
 	slices.Sort(sizes)
-	p := signFlip(sizes, math.Abs(sum), seed)
+	p := flipSigns(sizes, math.Abs(sum), seed)
 	switch {
 	case sum < 0:
 		p = p.mirrored()
@@ -106,8 +106,8 @@ func senseless() Permutation {
 	return Permutation{Mean: nan, Greater: nan, Less: nan, TwoSided: nan}
 }
 
-// signFlip tests a sum that is not negative.
-func signFlip(sizes []float64, sum float64, seed Seed) Permutation {
+// flipSigns tests a sum that is not negative.
+func flipSigns(sizes []float64, sum float64, seed Seed) Permutation {
 	if choices, ok := flips(sizes); ok {
 		return enumerate(choices, sum)
 	}
@@ -128,7 +128,9 @@ func signFlip(sizes []float64, sum float64, seed Seed) Permutation {
 }
 
 const (
-	// signs is the number of differences whose signs are the bits of one random byte.
+	// signs is the number of differences whose signs are the bits of one random byte. A loop over
+	// the bits takes almost five times as long, and the statistics of 100,000 pairs then take more
+	// than the 2 s of docs/performance.md.
 	signs = 8
 	// signTables is the number of tables that are added at once, so that each sum is read and
 	// written less often. It makes the random bytes of a block a multiple of eight.
@@ -155,8 +157,8 @@ func (t *signTable) fill(sizes []float64) {
 	}
 }
 
-// addSigned adds to each sum one entry of each table. picks has the random bytes of all sums for the
-// first table, then for the second, and so on.
+// addSigned adds to each sum one entry of each table. picks has the random bytes of all sums for
+// the first table, then for the second, and so on.
 func addSigned(sums []float64, tables *[signTables]signTable, picks []byte) {
 	n := len(sums)
 	for t := 0; t < signTables; t += 4 { // four at once: a loop over the tables would take longer than the sums
@@ -234,7 +236,7 @@ func sample(seed Seed, sum float64, add func(random *rand.ChaCha8, sums []float6
 	for j := range blocks {
 		wait.Go(func() {
 			sums := make([]float64, min(drawBlock, draws-j*drawBlock))
-			add(seed.Block(j), sums)
+			add(seed.block(j), sums)
 			for _, s := range sums {
 				if s >= sum-slack {
 					hits[j][0]++
@@ -269,7 +271,7 @@ type stratum struct {
 // or logarithms of tokens, with any number of repetitions on each side. base and cand hold the
 // values of each case. The statistic is the mean over cases of the difference of the means;
 // arrangements exchange values within a case. A case without a value on a side is left out. With
-// one repetition a side it is [SignFlip] of the differences. Up to 1,048,576 combinations the
+// one repetition a side it is [signFlip] of the differences. Up to 1,048,576 combinations the
 // result is exact. With repetitions and more than 200,000 values, the statistic is taken as normal
 // with variance S^2 (1/n+1/m) a case, where S^2 is the sample variance of all n+m values of the
 // case. The result is NaN without cases.
@@ -292,12 +294,12 @@ func StratifiedPermutation(base, cand [][]float64, seed Seed) Permutation {
 		repeated = repeated || len(s.pooled) > 2
 	}
 	if !repeated {
-		p := SignFlip(diffs, seed)
+		p := signFlip(diffs, seed)
 		p.Mean = total(diffs) / cases
 		return p
 	}
-	// The same case must be first for swapped sides. So the side with the larger mean is taken as the
-	// baseline, or without one, that with fewer repetitions in the first case that differs.
+	// The same case must be first for swapped sides. So the side with the larger mean is taken as
+	// the baseline, or without one, that with fewer repetitions in the first case that differs.
 	sum := total(diffs)
 	slices.SortFunc(strata, compareStrata)
 	mirror := slices.Clone(strata)
@@ -512,7 +514,7 @@ func GradedDifference(base, cand [][]float64, conf float64) Estimate {
 	if e.SE <= tieTolerance*math.Abs(e.Value) {
 		return e
 	}
-	half := tQuantile(conf, df) * e.SE
+	half := TQuantile(conf, df) * e.SE
 	e.Lo, e.Hi, e.OK = e.Value-half, e.Value+half, true
 	return e
 }
@@ -521,7 +523,7 @@ func GradedDifference(base, cand [][]float64, conf float64) Estimate {
 // smallest one-sided p-value is 1/32, which is above 0.025.
 const minClusters = 6
 
-// ClusterPermutation is [SignFlip] of the sums of the differences, baseline minus candidate, of
+// ClusterPermutation is [signFlip] of the sums of the differences, baseline minus candidate, of
 // each cluster: cases that share a source change their signs together. It needs the same number of
 // repetitions on both sides of a case. Mean is the mean over cases. ok is false for fewer than six
 // clusters: the p-value is computed, but cannot reach a level of 0.025 a side.
@@ -530,7 +532,7 @@ func ClusterPermutation(diffs []float64, clusters []int, seed Seed) (p Permutati
 		return senseless(), false
 	}
 	sums := clusterSums(diffs, clusters)
-	p = SignFlip(sums, seed)
+	p = signFlip(sums, seed)
 	p.Mean = average(diffs)
 	return p, len(sums) >= minClusters
 }

@@ -1,4 +1,4 @@
-package analyze_test
+package analyze
 
 import (
 	"math"
@@ -7,8 +7,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 func normals(n int, shift float64, random *rand.Rand) []float64 {
@@ -24,7 +22,7 @@ func BenchmarkSignFlip(b *testing.B) {
 	diffs := normals(100_000, 0, rand.New(rand.NewPCG(1, 2)))
 	b.ReportAllocs()
 	for b.Loop() {
-		analyze.SignFlip(diffs, analyze.NewSeed("bench"))
+		signFlip(diffs, NewSeed("bench"))
 	}
 }
 
@@ -35,32 +33,32 @@ func BenchmarkStratifiedPermutation(b *testing.B) {
 		base[i], cand[i] = normals(5, 0, random), normals(5, 0, random)
 	}
 	for b.Loop() {
-		analyze.StratifiedPermutation(base, cand, analyze.NewSeed("bench"))
+		StratifiedPermutation(base, cand, NewSeed("bench"))
 	}
 }
 
 func BenchmarkStratified(b *testing.B) {
-	pairs := make([]analyze.PairCounts, 2_000)
+	pairs := make([]PairCounts, 2_000)
 	for i := range pairs {
-		pairs[i] = analyze.PairCounts{BaseMeasured: 10, BasePassed: 7, CandMeasured: 10, CandPassed: 3 + i%5}
+		pairs[i] = PairCounts{BaseMeasured: 10, BasePassed: 7, CandMeasured: 10, CandPassed: 3 + i%5}
 	}
 	for b.Loop() {
-		analyze.Stratified(pairs)
+		Stratified(pairs)
 	}
 }
 
 // TestSeeds holds the draws of a seed fixed: a change of them changes published p-values.
 func TestSeeds(t *testing.T) {
 	t.Parallel()
-	if analyze.NewSeed("t", "a", "b") != analyze.NewSeed("t", "b", "a") {
+	if NewSeed("t", "a", "b") != NewSeed("t", "b", "a") {
 		t.Error("the order of the units changes the seed")
 	}
-	if analyze.NewSeed("t", "ab") == analyze.NewSeed("t", "a", "b") ||
-		analyze.NewSeed("ta") == analyze.NewSeed("t", "a") {
+	if NewSeed("t", "ab") == NewSeed("t", "a", "b") ||
+		NewSeed("ta") == NewSeed("t", "a") {
 		t.Error("different units give the same seed")
 	}
-	seed := analyze.NewSeed("t")
-	if seed.Block(0).Uint64() == seed.Block(1).Uint64() {
+	seed := NewSeed("t")
+	if seed.block(0).Uint64() == seed.block(1).Uint64() {
 		t.Error("two blocks draw the same numbers")
 	}
 }
@@ -71,7 +69,7 @@ func TestPermutationOfManyPairs(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
 	diffs := normals(501, 0.08, random) // no multiple of eight
-	p := analyze.SignFlip(diffs, analyze.NewSeed("test"))
+	p := signFlip(diffs, NewSeed("test"))
 	if p.Exact {
 		t.Fatal("501 differences are enumerated")
 	}
@@ -93,7 +91,7 @@ func TestPermutationOfManyPairs(t *testing.T) {
 	for i, d := range diffs {
 		base[i], cand[i] = []float64{d}, []float64{0}
 	}
-	if diff := cmp.Diff(p, analyze.StratifiedPermutation(base, cand, analyze.NewSeed("test"))); diff != "" {
+	if diff := cmp.Diff(p, StratifiedPermutation(base, cand, NewSeed("test"))); diff != "" {
 		t.Errorf("stratified of one repetition (-sign flip +got):\n%s", diff)
 	}
 
@@ -103,7 +101,7 @@ func TestPermutationOfManyPairs(t *testing.T) {
 		for i := range base {
 			base[i], cand[i] = normals(sizes[0], 0.1, random), normals(sizes[1], 0, random)
 		}
-		p := analyze.StratifiedPermutation(base, cand, analyze.NewSeed("test"))
+		p := StratifiedPermutation(base, cand, NewSeed("test"))
 		variance := 0.0
 		for i := range base {
 			pooled := slices.Concat(base[i], cand[i])
@@ -128,7 +126,7 @@ func TestStratifiedPermutationEnumerates(t *testing.T) {
 	t.Parallel()
 	base := [][]float64{{1, 0.5}, {0.25}, {}, {1, 1}}
 	cand := [][]float64{{0, 0.5, 0.25}, {0}, {7}, {1}}
-	p := analyze.StratifiedPermutation(base, cand, analyze.NewSeed("test"))
+	p := StratifiedPermutation(base, cand, NewSeed("test"))
 	pool := []float64{1, 0.5, 0, 0.5, 0.25}
 	observed := (0.75 - 0.25) + 0.25
 	all, greater, extreme := 0.0, 0.0, 0.0
@@ -147,7 +145,7 @@ func TestStratifiedPermutationEnumerates(t *testing.T) {
 			}
 		}
 	}
-	want := analyze.Permutation{
+	want := Permutation{
 		Mean: observed / 3, Greater: greater / all, Less: p.Less, TwoSided: extreme / all, Exact: true,
 	}
 	near := cmp.Comparer(func(a, b float64) bool { return math.Abs(a-b) < 1e-12 })
@@ -163,7 +161,7 @@ func TestStratifiedPermutationNormal(t *testing.T) {
 	for i := range base {
 		base[i], cand[i] = normals(2, 0.01, random), normals(2, 0, random)
 	}
-	p := analyze.StratifiedPermutation(base, cand, analyze.NewSeed("test"))
+	p := StratifiedPermutation(base, cand, NewSeed("test"))
 	z := p.Mean / math.Sqrt(1.0/50_001)
 	if want := math.Erfc(z/math.Sqrt2) / 2; p.Exact || math.Abs(p.Greater-want) > 0.01 || p.Greater+p.Less != 1 {
 		t.Errorf("got %+v, want p of about %v", p, want)
@@ -177,6 +175,6 @@ func BenchmarkStratifiedPermutationOfTwo(b *testing.B) {
 		base[i], cand[i] = normals(2, 0, random), normals(2, 0, random)
 	}
 	for b.Loop() {
-		analyze.StratifiedPermutation(base, cand, analyze.NewSeed("bench"))
+		StratifiedPermutation(base, cand, NewSeed("bench"))
 	}
 }

@@ -135,13 +135,6 @@ func (d RateDesign) Detectable() (difference float64, ok bool) {
 	return d.loss(high), true
 }
 
-// Finds reports whether the comparison finds a difference with probability [Power].
-func (d RateDesign) Finds(difference float64) bool {
-	d = d.downward()
-	shift, ok := d.shiftOf(difference)
-	return ok && d.power(shift) >= Power
-}
-
 // CasesFor returns the smallest number of cases, all with the repetitions of the first ones of the
 // design, for which the comparison finds a difference; [math.MaxInt32] if none does. The power of an
 // exact test goes up and down, so the next five numbers have to find it, too.
@@ -294,14 +287,14 @@ func (d RateDesign) power(shift float64) float64 {
 }
 
 // singlePower returns the probability that cases with one repetition a side show a loss, if a case
-// differs with probability differ, and is then lost with probability lost: [McNemar] rejects, and
-// [BonettPrice] excludes 0.
+// differs with probability differ, and is then lost with probability lost: the test of McNemar
+// rejects, and [BonettPrice] excludes 0.
 func (d RateDesign) singlePower(differ, lost float64) (power float64) {
 	n := d.size()
 	z, total := normalQuantile(1-d.Alpha), float64(n)
 	rejects := func(b, k int) bool {
 		if d.Sequential {
-			return LogMcNemarE(b, k-b) >= math.Log(2/d.Alpha)
+			return logMcNemarE(b, k-b) >= math.Log(2/d.Alpha)
 		}
 		return 2*binomialAtLeast(b, k, 0.5) <= d.Alpha*(1+tieTolerance)
 	}
@@ -395,10 +388,10 @@ func (m *moments) intervalPower(alpha float64, once bool) float64 {
 	var half float64
 	if once {
 		between := max(0, m.loss2/n-loss*loss)
-		half = tQuantile(1-alpha, max(1, n-1)) * math.Sqrt((m.variance/n+between)/max(1, n-1))
+		half = TQuantile(1-alpha, max(1, n-1)) * math.Sqrt((m.variance/n+between)/max(1, n-1))
 	} else {
 		z := normalQuantile(1 - alpha)
-		t := tQuantile(1-alpha, max(1, m.sample*m.sample/m.squares))
+		t := TQuantile(1-alpha, max(1, m.sample*m.sample/m.squares))
 		half = math.Sqrt(t*t*m.sample/(n*n) + 2*z*z/((m.common+2)*(m.common+2)))
 	}
 	return normalBelow((loss - half) * n / math.Sqrt(m.variance))

@@ -1,4 +1,4 @@
-package analyze_test
+package analyze
 
 import (
 	"fmt"
@@ -7,8 +7,6 @@ import (
 	"os"
 	"testing"
 	"time"
-
-	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 // world is a kind of suite: the pass rates of its cases.
@@ -49,15 +47,15 @@ func worlds() []world {
 // found counts the comparisons that find a loss by test and interval.
 func found(base, cand []float64, repeats, comparisons int, random *rand.Rand) (n int) {
 	for range comparisons {
-		pairs := make([]analyze.PairCounts, len(base))
+		pairs := make([]PairCounts, len(base))
 		for i := range pairs {
-			pairs[i] = analyze.PairCounts{
+			pairs[i] = PairCounts{
 				BaseMeasured: repeats, BasePassed: passes(repeats, base[i], random),
 				CandMeasured: repeats, CandPassed: passes(repeats, cand[i], random),
 			}
 		}
-		if e := analyze.RateDifference(pairs, 0.95); e.OK && e.Hi < 0 &&
-			analyze.Stratified(pairs).TwoSided() <= analyze.Level {
+		if e := RateDifference(pairs, 0.95); e.OK && e.Hi < 0 &&
+			Stratified(pairs).TwoSided() <= Level {
 			n++
 		}
 	}
@@ -83,25 +81,25 @@ func TestSimulatedPower(t *testing.T) {
 					t.Parallel()
 					random := rand.New(rand.NewPCG(uint64(at), uint64(cases*100+repeats)))
 					rates := w.rates(cases, random)
-					history := make([]analyze.Count, cases)
+					history := make([]Count, cases)
 					for i, p := range rates { // as many repetitions know it
-						history[i] = analyze.Count{Passed: int(math.Round(200 * p)), Measured: 200}
+						history[i] = Count{Passed: int(math.Round(200 * p)), Measured: 200}
 					}
 					start := time.Now()
-					difference, ok := analyze.SameRepeats(analyze.MixOf(history), cases, repeats).Detectable()
+					difference, ok := SameRepeats(MixOf(history), cases, repeats).Detectable()
 					if !ok {
 						t.Fatal("nothing is detectable")
 					}
 					if d := time.Since(start); d > 300*time.Millisecond {
 						t.Logf("the plan took %v", d)
 					}
-					got := float64(found(rates, lowered(rates, difference), repeats, comparisons, random)) / float64(comparisons)
+					got := float64(found(rates, loweredRates(rates, difference), repeats, comparisons, random)) / float64(comparisons)
 					bias := 0.02
 					if cases <= 20 {
 						bias = 0.03
 					}
-					se := math.Sqrt(analyze.Power * (1 - analyze.Power) / float64(comparisons))
-					if math.Abs(got-analyze.Power) > bias+3*se {
+					se := math.Sqrt(Power * (1 - Power) / float64(comparisons))
+					if math.Abs(got-Power) > bias+3*se {
 						t.Errorf("%.3f of %d comparisons find %.4f", got, comparisons, difference)
 					}
 					t.Logf("%.3f find %.4f", got, difference)

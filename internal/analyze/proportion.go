@@ -39,11 +39,11 @@ func ClopperPearson(k, n int, conf float64) (lo, hi float64) {
 	return bound(k), 1 - bound(n-k)
 }
 
-// BetaInterval returns the mean and the equal-tailed interval at level conf of the posterior
+// betaInterval returns the mean and the equal-tailed interval at level conf of the posterior
 // distribution Beta(k+priorA, n-k+priorB) of a rate, after k successes in n trials. priorA = priorB
 // = 1/2 is the prior of Jeffreys. It returns NaN if k is not in 0..n, conf is not between 0 and 1,
 // or a prior is not positive.
-func BetaInterval(k, n int, conf, priorA, priorB float64) (mean, lo, hi float64) {
+func betaInterval(k, n int, conf, priorA, priorB float64) (mean, lo, hi float64) {
 	if k < 0 || k > n || !isConfidence(conf) || !(priorA > 0 && priorB > 0) {
 		return math.NaN(), math.NaN(), math.NaN()
 	}
@@ -52,19 +52,18 @@ func BetaInterval(k, n int, conf, priorA, priorB float64) (mean, lo, hi float64)
 	return a / (a + b), betaQuantile(a, b, tail), 1 - betaQuantile(b, a, tail)
 }
 
-// QuantileInterval returns an interval for quantile q of the distribution that sorted values come
-// from, at a level of at least conf and without an assumption on that distribution. Its bounds are
+// quantileInterval returns an interval for quantile q of the distribution that sorted values come
+// from, at a level of at least 95 % and without an assumption on that distribution. Its bounds are
 // observed values x_l and x_u (order statistics): with X binomial of n trials of probability q, l
-// is the largest index with P(X < l) <= (1-conf)/2, and u the smallest with P(X >= u) <=
-// (1-conf)/2. A bound is NaN if there is no such index: the side is open. For the median at 95 %
-// both bounds exist from 6 values on.
-func QuantileInterval(sorted []float64, q, conf float64) (lo, hi float64) {
+// is the largest index with P(X < l) <= 0.025, and u the smallest with P(X >= u) <= 0.025. A bound is
+// NaN if there is no such index: the side is open. For the median both bounds exist from 6 values on.
+func quantileInterval(sorted []float64, q float64) (lo, hi float64) {
 	lo, hi = math.NaN(), math.NaN()
 	n := len(sorted)
-	if !isConfidence(conf) || !(q > 0 && q < 1) || slices.ContainsFunc(sorted, math.IsNaN) {
+	if !(q > 0 && q < 1) || slices.ContainsFunc(sorted, math.IsNaN) {
 		return lo, hi
 	}
-	tail := (1 - conf) / 2
+	const tail = (1 - confidence) / 2
 	// Both tails are sums of P(X >= k), which falls with k.
 	if below := sort.Search(n, func(i int) bool { return binomialAtLeast(n-i, n, 1-q) > tail }); below > 0 {
 		lo = sorted[below-1]

@@ -8,10 +8,10 @@ type Count struct{ Passed, Measured int }
 // Rate returns the pass rate of the case. It is NaN if no repetition was measured.
 func (c Count) Rate() float64 { return float64(c.Passed) / float64(c.Measured) }
 
-// PassAtK estimates the probability that at least one of k repetitions passes, from c passes of n
+// passAtK estimates the probability that at least one of k repetitions passes, from c passes of n
 // repetitions: 1 - C(n-c, k)/C(n, k). The estimate has no bias (Chen et al. 2021); 1 - (1-c/n)^k
 // has one. ok is false if k > n.
-func PassAtK(n, c, k int) (v float64, ok bool) {
+func passAtK(n, c, k int) (v float64, ok bool) {
 	if n < 0 || c < 0 || c > n || k < 1 {
 		return math.NaN(), false
 	}
@@ -33,9 +33,9 @@ func PassAtK(n, c, k int) (v float64, ok bool) {
 	return -math.Expm1(log), true
 }
 
-// PassHatK estimates the probability that all of k repetitions pass, from c passes of n
+// passHatK estimates the probability that all of k repetitions pass, from c passes of n
 // repetitions: C(c, k)/C(n, k). The estimate has no bias (Yao et al. 2024). ok is false if k > n.
-func PassHatK(n, c, k int) (v float64, ok bool) {
+func passHatK(n, c, k int) (v float64, ok bool) {
 	if n < 0 || c < 0 || c > n || k < 1 {
 		return math.NaN(), false
 	}
@@ -52,67 +52,17 @@ func PassHatK(n, c, k int) (v float64, ok bool) {
 	return v, true
 }
 
-// SuitePassK returns the means of [PassAtK] and [PassHatK] over cases. Their standard error is that
-// of the values of the cases, never of the repetitions. ok is false if there is no case, or one has
-// fewer than k repetitions.
-func SuitePassK(cases []Count, k int) (at, hat float64, ok bool) {
-	for _, c := range cases {
-		a, ok := PassAtK(c.Measured, c.Passed, k)
-		if !ok {
-			return a, a, false
-		}
-		h, _ := PassHatK(c.Measured, c.Passed, k)
-		at, hat = at+a, hat+h
-	}
-	if len(cases) == 0 {
-		return 0, 0, false
-	}
-	n := float64(len(cases))
-	return at / n, hat / n, true
-}
-
-// FlakyPosterior returns the probabilities that the pass rate of a case lies between lo and hi,
+// flakyPosterior returns the probabilities that the pass rate of a case lies between lo and hi,
 // below lo, and above hi, after k passes of n repetitions. The distribution is the posterior
 // Beta(k+1/2, n-k+1/2) of the prior of Jeffreys. It returns NaN if k is not in 0..n, or not 0 <= lo
 // <= hi <= 1.
-func FlakyPosterior(k, n int, lo, hi float64) (flaky, below, above float64) {
+func flakyPosterior(k, n int, lo, hi float64) (flaky, below, above float64) {
 	if k < 0 || k > n || !(0 <= lo && lo <= hi && hi <= 1) {
 		return math.NaN(), math.NaN(), math.NaN()
 	}
 	a, b := float64(k)+0.5, float64(n-k)+0.5
 	below, above = betaBelow(a, b, lo), betaBelow(b, a, 1-hi) // not 1 minus: small ones keep their digits
 	return max(0, 1-below-above), below, above
-}
-
-// RepeatsToSeeBoth returns the smallest number of repetitions that show both a pass and a fail with
-// a probability of at least target, and that probability: 1 - p^n - (1-p)^n. ok is false if the
-// case always or never passes.
-func RepeatsToSeeBoth(passRate, target float64) (n int, prob float64, ok bool) {
-	if !(passRate >= 0 && passRate <= 1 && target > 0 && target < 1) {
-		return 0, math.NaN(), false
-	}
-	if passRate == 0 || passRate == 1 {
-		return 0, 0, false
-	}
-	both := func(n int) float64 {
-		return 1 - math.Pow(passRate, float64(n)) - math.Pow(1-passRate, float64(n))
-	}
-	enough := func(n int) bool { return both(n) >= target-tieTolerance }
-	high := 2
-	for !enough(high) {
-		if high > math.MaxInt/4 {
-			return 0, 0, false
-		}
-		high *= 2
-	}
-	for low := high / 2; low+1 < high; { // not enough at low, enough at high
-		if middle := low + (high-low)/2; enough(middle) {
-			high = middle
-		} else {
-			low = middle
-		}
-	}
-	return high, both(high), true
 }
 
 // FlipRate estimates without bias the probability 2p(1-p) that two repetitions of a case differ:

@@ -72,7 +72,7 @@ func SamplesOf(run *plumb.Run, i int) (s CaseSamples, ok bool) {
 	if s.Measured < 2 || StoppedEarly(run, i) {
 		return CaseSamples{}, false
 	}
-	_, s.Lo, s.Hi = BetaInterval(s.Passed, s.Measured, confidence, 0.5, 0.5)
+	_, s.Lo, s.Hi = betaInterval(s.Passed, s.Measured, confidence, 0.5, 0.5)
 	s.Flips, _ = FlipRate(s.Count)
 	s.Label, s.Sure = LabelOf(s.Count)
 	return s, true
@@ -80,7 +80,7 @@ func SamplesOf(run *plumb.Run, i int) (s CaseSamples, ok bool) {
 
 // LabelOf returns the label of a case, and its posterior probability: NaN for Undetermined.
 func LabelOf(n Count) (l Label, sure float64) {
-	flaky, below, above := FlakyPosterior(n.Passed, n.Measured, stableBelow, stableAbove)
+	flaky, below, above := flakyPosterior(n.Passed, n.Measured, stableBelow, stableAbove)
 	switch {
 	case above >= labelMass:
 		return StablePass, above
@@ -248,8 +248,8 @@ func (s *caseCounts) fill(out *Repetitions, grouped bool) {
 	out.FlipCases, out.Flips = s.mean(FlipRate)
 	for _, k := range s.ks() {
 		x := AtK{K: k}
-		x.Cases, x.At = s.mean(func(n Count) (float64, bool) { return PassAtK(n.Measured, n.Passed, k) })
-		_, x.Hat = s.mean(func(n Count) (float64, bool) { return PassHatK(n.Measured, n.Passed, k) })
+		x.Cases, x.At = s.mean(func(n Count) (float64, bool) { return passAtK(n.Measured, n.Passed, k) })
+		_, x.Hat = s.mean(func(n Count) (float64, bool) { return passHatK(n.Measured, n.Passed, k) })
 		out.AtK = append(out.AtK, x)
 	}
 }

@@ -1,4 +1,4 @@
-package analyze_test
+package analyze
 
 import (
 	"encoding/json"
@@ -9,7 +9,6 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 // trial is one execution of a run: how its repetitions ended.
@@ -76,24 +75,24 @@ func column(trials ...trial) (cases [][]trial) {
 func TestLabels(t *testing.T) {
 	for _, c := range []struct {
 		trial
-		label analyze.Label
+		label Label
 		sure  float64
 	}{
-		{trial{16, 0, 0}, analyze.StablePass, 0.803},
-		{trial{15, 0, 0}, analyze.Undetermined, math.NaN()},
-		{trial{0, 16, 0}, analyze.StableFail, 0.803},
-		{trial{4, 1, 0}, analyze.Flaky, 0.92},
-		{trial{9, 1, 0}, analyze.Flaky, 0.80},
-		{trial{3, 0, 13}, analyze.Undetermined, math.NaN()},
+		{trial{16, 0, 0}, StablePass, 0.803},
+		{trial{15, 0, 0}, Undetermined, math.NaN()},
+		{trial{0, 16, 0}, StableFail, 0.803},
+		{trial{4, 1, 0}, Flaky, 0.92},
+		{trial{9, 1, 0}, Flaky, 0.80},
+		{trial{3, 0, 13}, Undetermined, math.NaN()},
 	} {
 		run := repeatedRun(t, c.passed+c.failed+c.errored, plumb.RunnerModel, column(c.trial))
-		s, ok := analyze.SamplesOf(run, 0)
+		s, ok := SamplesOf(run, 0)
 		if !ok || s.Label != c.label || math.Abs(s.Sure-c.sure) > 0.005 || math.IsNaN(s.Sure) != math.IsNaN(c.sure) {
 			t.Errorf("%+v: %+v, %v", c.trial, s, ok)
 		}
 	}
 	for _, x := range []trial{{1, 0, 4}, {0, 0, 5}, {}} {
-		if s, ok := analyze.SamplesOf(repeatedRun(t, 5, plumb.RunnerModel, column(x)), 0); ok {
+		if s, ok := SamplesOf(repeatedRun(t, 5, plumb.RunnerModel, column(x)), 0); ok {
 			t.Errorf("%+v has a label: %+v", x, s)
 		}
 	}
@@ -101,7 +100,7 @@ func TestLabels(t *testing.T) {
 
 func TestFlakyCases(t *testing.T) {
 	run := repeatedRun(t, 5, plumb.RunnerModel, column(trial{4, 1, 0}, trial{5, 0, 0}, trial{2, 3, 0}, trial{0, 5, 0}))
-	got := analyze.FlakyCases(run)
+	got := FlakyCases(run)
 	if len(got) != 2 || got[0].Execution != 2 || got[1].Execution != 0 || got[0].Sure < got[1].Sure {
 		t.Errorf("flaky cases, the surest first: %+v", got)
 	}
@@ -111,7 +110,7 @@ func TestRepetitions(t *testing.T) {
 	run := repeatedRun(t, 4, plumb.RunnerModel, column(
 		trial{4, 0, 0}, trial{2, 2, 0}, trial{0, 4, 0}, trial{1, 1, 2}, trial{0, 0, 4}, trial{},
 	))
-	x := analyze.Rates(run).Overall.Repetitions(run)
+	x := Rates(run).Overall.Repetitions(run)
 	if !x.Repeated || x.Planned != 24 || x.Measured != 14 || x.Passed != 7 || x.Cases != 4 || x.Stopped != 0 {
 		t.Errorf("counts: %+v", x)
 	}
@@ -141,13 +140,13 @@ func TestRunnersShareCases(t *testing.T) {
 		cases = append(cases, []trial{x, x})
 	}
 	run := repeatedRun(t, 3, plumb.RunnerModel, cases)
-	both := analyze.Rates(run).Overall.Repetitions(run).Rate
-	one := analyze.RunnerRates(run, 0).Overall.Repetitions(run).Rate
+	both := Rates(run).Overall.Repetitions(run).Rate
+	one := RunnerRates(run, 0).Overall.Repetitions(run).Rate
 	if math.Abs(both.Lo-one.Lo) > 1e-9 || math.Abs(both.Hi-one.Hi) > 1e-9 {
 		t.Errorf("two equal runners make the interval narrower: %+v, %+v", both, one)
 	}
 	run = repeatedRun(t, 3, plumb.RunnerModel, cases[1:2])
-	if x := analyze.Rates(run).Overall.Repetitions(run).Rate; x.OK || !math.IsNaN(x.Value) {
+	if x := Rates(run).Overall.Repetitions(run).Rate; x.OK || !math.IsNaN(x.Value) {
 		t.Errorf("one case on two runners has a rate without an interval: %+v", x)
 	}
 }
@@ -157,22 +156,22 @@ func TestRunnersShareCases(t *testing.T) {
 func TestStoppedEarly(t *testing.T) {
 	cases := column(trial{3, 0, 0}, trial{0, 1, 0}, trial{2, 1, 0})
 	run := repeatedRun(t, 3, plumb.RunnerAgent, cases)
-	x, s := analyze.Rates(run).Overall.Repetitions(run), analyze.Rates(run).Overall.Score(run)
+	x, s := Rates(run).Overall.Repetitions(run), Rates(run).Overall.Score(run)
 	if x.Stopped != 1 || x.Rate.OK || !math.IsNaN(x.Rate.Value) || x.AtK != nil || x.FlipCases != 0 {
 		t.Errorf("rates of an early stop: %+v", x)
 	}
 	if s.Stopped != 1 || s.Mean.OK || !math.IsNaN(s.Min) {
 		t.Errorf("score of an early stop: %+v", s)
 	}
-	if _, ok := analyze.SamplesOf(run, 1); ok {
+	if _, ok := SamplesOf(run, 1); ok {
 		t.Error("an execution that stopped early has a label")
 	}
-	if _, ok := analyze.SamplesOf(run, 2); !ok {
+	if _, ok := SamplesOf(run, 2); !ok {
 		t.Error("an execution that did all its repetitions has no label")
 	}
 	// A model performs all repetitions: fewer are only missing.
 	run = repeatedRun(t, 3, plumb.RunnerModel, cases)
-	if x := analyze.Rates(run).Overall.Repetitions(run); x.Stopped != 0 || !x.Rate.OK {
+	if x := Rates(run).Overall.Repetitions(run); x.Stopped != 0 || !x.Rate.OK {
 		t.Errorf("rates of a model: %+v", x)
 	}
 }
@@ -183,9 +182,9 @@ func TestMetrics(t *testing.T) {
 		trials = append(trials, trial{2, 0, 0})
 	}
 	run := repeatedRun(t, 2, plumb.RunnerModel, column(trials...))
-	m := analyze.Rates(run).Overall.Metrics(run)
+	m := Rates(run).Overall.Metrics(run)
 	// The values are 100, 200, ... 1000; the interval of the median goes from the second to the ninth.
-	want := analyze.Quantile{Value: 500, Lo: 200, Hi: 900}
+	want := Quantile{Value: 500, Lo: 200, Hi: 900}
 	if m.Tokens.N != 10 || m.Tokens.Median != want {
 		t.Errorf("tokens: %+v", m.Tokens)
 	}
@@ -219,14 +218,14 @@ func TestGroupsAreFinite(t *testing.T) {
 			}
 		}
 		run := repeatedRun(t, repeat, kind, cases)
-		b := analyze.Rates(run)
+		b := Rates(run)
 		for _, r := range append(b.Categories, b.Overall) {
 			g := r.Group(run)
 			if _, err := json.Marshal(g); err != nil {
 				rt.Fatal(err)
 			}
 			x := r.Repetitions(run)
-			estimates := []analyze.Estimate{x.Rate, x.Flips}
+			estimates := []Estimate{x.Rate, x.Flips}
 			for _, at := range x.AtK {
 				estimates = append(estimates, at.At, at.Hat)
 			}

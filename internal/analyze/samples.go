@@ -53,7 +53,7 @@ type Samples struct {
 }
 
 // Observed is what the sessions of one runner reported about themselves: distinct values, at most
-// [ObservedValues] of each, in the order of their first appearance.
+// [observedValues] of each, in the order of their first appearance.
 type Observed struct {
 	// AgentVersions are the versions of the agent, Models and Fingerprints the values of the
 	// provider.
@@ -65,8 +65,8 @@ type Observed struct {
 	Undeclared []string
 }
 
-// ObservedValues limits the number of distinct values in each list of [Observed].
-const ObservedValues = 16
+// observedValues limits the number of distinct values in each list of [Observed].
+const observedValues = 16
 
 // Report adds one event of the run. run is the state after it.
 func (s *Samples) Report(ev plumb.Event, run *plumb.Run) error {
@@ -193,7 +193,7 @@ func (s *Samples) observe(r, n int, report *plumb.SessionReport) {
 	}
 	o := &s.observed[r]
 	add := func(to *[]string, value string) {
-		if value != "" && len(*to) < ObservedValues && !slices.Contains(*to, value) {
+		if value != "" && len(*to) < observedValues && !slices.Contains(*to, value) {
 			*to = append(*to, value)
 		}
 	}

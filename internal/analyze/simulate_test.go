@@ -1,4 +1,4 @@
-package analyze_test
+package analyze
 
 import (
 	"math"
@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-
-	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 // replicates returns how often a simulation repeats: full times if PLUMB_SIMULATE is "full", as in
@@ -54,8 +52,8 @@ func meanOf(values []float64) float64 {
 	return sum / float64(len(values))
 }
 
-// lowered shifts the logits of all rates so that their mean falls by drop.
-func lowered(rates []float64, drop float64) []float64 {
+// loweredRates shifts the logits of all rates so that their mean falls by drop.
+func loweredRates(rates []float64, drop float64) []float64 {
 	shifted := func(by float64) []float64 {
 		out := make([]float64, len(rates))
 		for i, p := range rates {
@@ -96,10 +94,10 @@ func passes(n int, rate float64, random *rand.Rand) int {
 }
 
 // compared draws both sides of a comparison.
-func compared(base, cand []float64, n, m int, random *rand.Rand) []analyze.PairCounts {
-	pairs := make([]analyze.PairCounts, len(base))
+func compared(base, cand []float64, n, m int, random *rand.Rand) []PairCounts {
+	pairs := make([]PairCounts, len(base))
 	for i := range pairs {
-		pairs[i] = analyze.PairCounts{
+		pairs[i] = PairCounts{
 			BaseMeasured: n, BasePassed: passes(n, base[i], random),
 			CandMeasured: m, CandPassed: passes(m, cand[i], random),
 		}
@@ -110,13 +108,13 @@ func compared(base, cand []float64, n, m int, random *rand.Rand) []analyze.PairC
 // inParallel calls f for each replicate on all processors, with random numbers that depend on the
 // replicate only.
 func inParallel(replicates int, seed string, f func(i int, random *rand.Rand)) {
-	source := analyze.NewSeed(seed)
+	source := NewSeed(seed)
 	var wait sync.WaitGroup
 	workers := runtime.GOMAXPROCS(0)
 	for w := range workers {
 		wait.Go(func() {
 			for i := w; i < replicates; i += workers {
-				f(i, rand.New(source.Block(i)))
+				f(i, rand.New(source.block(i)))
 			}
 		})
 	}

@@ -38,8 +38,8 @@ type SnapshotTest struct {
 	level    float64
 }
 
-// SnapshotMargin returns the ratio up to which an increase of a metric does not matter.
-func SnapshotMargin(metric string) float64 {
+// snapshotMargin returns the ratio up to which an increase of a metric does not matter.
+func snapshotMargin(metric string) float64 {
 	if metric == plumb.MetricLatencyMs {
 		return latencyMargin
 	}
@@ -50,7 +50,7 @@ func SnapshotMargin(metric string) float64 {
 // number of executions of the runner: the level of one test is divided by it (Bonferroni, which is
 // the first step of Holm and is known before the run ends).
 func NewSnapshotTest(metric string, samples [][]float64, planned int) SnapshotTest {
-	t := SnapshotTest{margin: math.Log(SnapshotMargin(metric)), level: snapshotAlpha / 2 / float64(max(planned, 1))}
+	t := SnapshotTest{margin: math.Log(snapshotMargin(metric)), level: snapshotAlpha / 2 / float64(max(planned, 1))}
 	for _, s := range samples {
 		if l := positiveLogs(s); len(l) >= 2 {
 			_, variance := meanVariance(l)
@@ -90,7 +90,7 @@ func (t SnapshotTest) Case(measured, samples []float64) plumb.SnapshotCheck {
 	shrunk := (priorWeight*t.variance + (k-1)*variance) / (k + priorWeight - 1)
 	deviation := math.Sqrt(shrunk * (1/k + 1/r))
 	freedom := min(k+priorWeight-1, mostFreedom)
-	p := tAbove((ratio-t.margin)/deviation, freedom)
+	p := TAbove((ratio-t.margin)/deviation, freedom)
 	c.P, c.Failed = &p, p <= t.level
 	return c
 }
@@ -170,8 +170,8 @@ func (s *SnapshotSuite) test(ratios []float64) {
 		return
 	}
 	se := math.Sqrt(variance / m)
-	half := tQuantile(confidence, m-1) * se
-	p := tAbove((mean-math.Log(SnapshotMargin(s.Metric)))/se, m-1)
+	half := TQuantile(confidence, m-1) * se
+	p := TAbove((mean-math.Log(snapshotMargin(s.Metric)))/se, m-1)
 	s.Ratio, s.Low, s.High = new(math.Exp(mean)), new(math.Exp(mean-half)), new(math.Exp(mean+half))
 	s.P, s.Failed = &p, p <= snapshotAlpha/2
 }

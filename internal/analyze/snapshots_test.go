@@ -1,4 +1,4 @@
-package analyze_test
+package analyze
 
 import (
 	"fmt"
@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 func TestSnapshotCase(t *testing.T) {
@@ -36,7 +35,7 @@ func TestSnapshotCase(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			c := analyze.NewSnapshotTest("totalTokens", tt.pool, 10).Case(tt.measured, tt.samples)
+			c := NewSnapshotTest("totalTokens", tt.pool, 10).Case(tt.measured, tt.samples)
 			if (c.P != nil) != tt.tested || c.Failed != tt.failed || c.Needs != tt.needs {
 				t.Errorf("%+v", c)
 			}
@@ -44,16 +43,16 @@ func TestSnapshotCase(t *testing.T) {
 	}
 	// By hand: x = ln 100 twice, y = ln 200; variances 0, so d = 0.02; t = (ln 2 - ln
 	// 1.05)/(0.02·sqrt(1.5)).
-	c := analyze.NewSnapshotTest("totalTokens", nil, 1).Case([]float64{200}, []float64{100, 100})
+	c := NewSnapshotTest("totalTokens", nil, 1).Case([]float64{200}, []float64{100, 100})
 	if c.Ratio < 1.9999 || c.Ratio > 2.0001 || c.Mean < 99.99 || c.P == nil || *c.P > 1e-4 {
 		t.Errorf("%+v", c)
 	}
-	if got := analyze.SnapshotWords(&c); got != "x2.00 of 2 samples (100 [100 – 100]), p < 0.0001" {
+	if got := SnapshotWords(&c); got != "x2.00 of 2 samples (100 [100 – 100]), p < 0.0001" {
 		t.Error(got)
 	}
 	// The margin of a latency is wider.
 	slower := []float64{119, 119, 119}
-	if c := analyze.NewSnapshotTest(plumb.MetricLatencyMs, nil, 1).Case(slower, []float64{100, 100, 100}); c.Failed {
+	if c := NewSnapshotTest(plumb.MetricLatencyMs, nil, 1).Case(slower, []float64{100, 100, 100}); c.Failed {
 		t.Errorf("%+v", c)
 	}
 }
@@ -63,7 +62,7 @@ func TestPWords(t *testing.T) {
 	for p, want := range map[float64]string{
 		0: "p < 0.0001", 0.00012: "p = 0.00012", 0.0312: "p = 0.031", 0.5: "p = 0.50", 0.999: "p > 0.99", 1: "p = 1",
 	} {
-		if got := analyze.PWords(p); got != want {
+		if got := PWords(p); got != want {
 			t.Errorf("%g: %s, want %s", p, got, want)
 		}
 	}
@@ -83,26 +82,26 @@ func TestSnapshotSuites(t *testing.T) {
 	check := func(ratio float64) *plumb.SnapshotCheck {
 		return &plumb.SnapshotCheck{Metric: "totalTokens", Samples: 5, Ratio: ratio, P: new(0.5)}
 	}
-	if got := analyze.Snapshots(snapshotRun(nil, nil)); got != nil {
+	if got := Snapshots(snapshotRun(nil, nil)); got != nil {
 		t.Errorf("no comparison: %+v", got)
 	}
 	more := snapshotRun(check(1.3), check(1.32), check(1.28), check(1.31))
-	if got := analyze.Snapshots(more)[0]; got.Ratio != nil || got.Failed || got.Tested != 4 {
+	if got := Snapshots(more)[0]; got.Ratio != nil || got.Failed || got.Tested != 4 {
 		t.Errorf("four cases: %+v", got)
 	}
 	more.Executions = append(more.Executions, snapshotRun(check(1.29), nil,
 		&plumb.SnapshotCheck{Metric: "totalTokens", Samples: 1, Needs: 4, Ratio: 9},
 		&plumb.SnapshotCheck{Metric: "totalTokens"}).Executions...)
-	got := analyze.Snapshots(more)[0]
+	got := Snapshots(more)[0]
 	if !got.Failed || got.Cases != 7 || got.Tested != 5 || got.Recorded != 1 || got.Needs != 4 ||
 		math.Abs(*got.Ratio-1.3) > .001 || *got.Low > 1.3 || *got.High < 1.3 {
 		t.Errorf("%+v", got)
 	}
-	if !analyze.NotOK(more) {
+	if !NotOK(more) {
 		t.Error("the run is green")
 	}
 	same := snapshotRun(check(2), check(2), check(2), check(2), check(2))
-	if got := analyze.Snapshots(same)[0]; got.Ratio != nil || got.Failed {
+	if got := Snapshots(same)[0]; got.Ratio != nil || got.Failed {
 		t.Errorf("ratios without variance: %+v", got)
 	}
 }
@@ -168,7 +167,7 @@ func failingSuite(rng *rand.Rand, cases, samples, repetitions, kind int) bool {
 		}
 		old[i], measured[i] = draw(samples, 1), draw(repetitions, factor)
 	}
-	test := analyze.NewSnapshotTest("totalTokens", old, cases)
+	test := NewSnapshotTest("totalTokens", old, cases)
 	run := &plumb.Run{Info: plumb.RunInfo{Runners: []plumb.RunnerInfo{{ID: "r"}}}}
 	for i := range cases {
 		c := test.Case(measured[i], old[i])
@@ -177,7 +176,7 @@ func failingSuite(rng *rand.Rand, cases, samples, repetitions, kind int) bool {
 		}
 		run.Executions = append(run.Executions, plumb.Execution{Snapshot: &c})
 	}
-	return analyze.NotOK(run)
+	return NotOK(run)
 }
 
 // heavy draws from Student's t distribution with 5 degrees of freedom, scaled to variance 1.

@@ -1,4 +1,4 @@
-package analyze_test
+package analyze
 
 import (
 	"bytes"
@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 // vectorFunctions are the functions of the vectors, with their input keys and expected keys.
@@ -22,181 +20,104 @@ var vectorFunctions = map[string]struct {
 }{
 	"wilson": {"k n conf", "p lo hi center", func(in vectorInput) []any {
 		k, n := in.int("k"), in.int("n")
-		lo, hi := analyze.Wilson(k, n, in.float("conf"))
+		lo, hi := Wilson(k, n, in.float("conf"))
 		return []any{float64(k) / float64(n), lo, hi, (lo + hi) / 2}
 	}},
 	"clopper_pearson": {"k n conf", "lo hi", func(in vectorInput) []any {
-		lo, hi := analyze.ClopperPearson(in.int("k"), in.int("n"), in.float("conf"))
+		lo, hi := ClopperPearson(in.int("k"), in.int("n"), in.float("conf"))
 		return []any{lo, hi}
 	}},
 	"beta_interval": {"k n conf prior_a prior_b", "mean lo hi", func(in vectorInput) []any {
-		mean, lo, hi := analyze.BetaInterval(
+		mean, lo, hi := betaInterval(
 			in.int("k"), in.int("n"), in.float("conf"), in.float("prior_a"), in.float("prior_b"),
 		)
 		return []any{mean, lo, hi}
 	}},
 	"pass_at_k": {"n c k", "value", func(in vectorInput) []any {
-		v, ok := analyze.PassAtK(in.int("n"), in.int("c"), in.int("k"))
+		v, ok := passAtK(in.int("n"), in.int("c"), in.int("k"))
 		return computed(ok, v)
 	}},
 	"pass_hat_k": {"n c k", "value", func(in vectorInput) []any {
-		v, ok := analyze.PassHatK(in.int("n"), in.int("c"), in.int("k"))
+		v, ok := passHatK(in.int("n"), in.int("c"), in.int("k"))
 		return computed(ok, v)
 	}},
 	"suite_pass_k": {"tasks k", "pass_at_k pass_hat_k", func(in vectorInput) []any {
-		var cases []analyze.Count
-		for _, task := range in.objects("tasks", "n c") {
-			cases = append(cases, analyze.Count{Passed: task.int("c"), Measured: task.int("n")})
+		tasks := in.objects("tasks", "n c")
+		sumAt, sumHat, computable := 0.0, 0.0, len(tasks) > 0
+		for _, task := range tasks {
+			at, ok := passAtK(task.int("n"), task.int("c"), in.int("k"))
+			hat, _ := passHatK(task.int("n"), task.int("c"), in.int("k"))
+			sumAt, sumHat, computable = sumAt+at, sumHat+hat, computable && ok
 		}
-		at, hat, ok := analyze.SuitePassK(cases, in.int("k"))
-		return computed(ok, at, hat)
+		n := float64(len(tasks))
+		return computed(computable, sumAt/n, sumHat/n)
 	}},
 	"flaky_posterior": {"k n lo hi", "p_flaky p_below p_above", func(in vectorInput) []any {
-		flaky, below, above := analyze.FlakyPosterior(in.int("k"), in.int("n"), in.float("lo"), in.float("hi"))
+		flaky, below, above := flakyPosterior(in.int("k"), in.int("n"), in.float("lo"), in.float("hi"))
 		return []any{flaky, below, above}
-	}},
-	"repeats_to_see_both": {"pass_rate target", "n prob", func(in vectorInput) []any {
-		n, prob, ok := analyze.RepeatsToSeeBoth(in.float("pass_rate"), in.float("target"))
-		return computed(ok, float64(n), prob)
 	}},
 	"clustered_se": {
 		"scores clusters", "mean se_iid se_clustered_miller se_cr0 se_cr1",
 		func(in vectorInput) []any {
-			return standardErrors(analyze.ClusteredError(in.floats("scores"), in.labels("clusters")))
+			return errorsOf(clusteredError(in.floats("scores"), in.labels("clusters")))
 		},
 	},
 	"paired_clustered_se": {
 		"base cand clusters", "mean se_iid se_clustered_miller se_cr0 se_cr1",
 		func(in vectorInput) []any {
-			base, cand := in.floats("base"), in.floats("cand")
-			return standardErrors(analyze.PairedClusteredError(base, cand, in.labels("clusters")))
+			diffs := in.floats("base")
+			for i, cand := range in.floats("cand") {
+				diffs[i] -= cand
+			}
+			return errorsOf(clusteredError(diffs, in.labels("clusters")))
 		},
 	},
 	"icc_oneway": {"groups", "icc design_effect n_eff", func(in vectorInput) []any {
-		icc, effect, n, ok := analyze.ICC(in.lists("groups"))
+		icc, effect, n, ok := ICC(in.lists("groups"))
 		return computed(ok, icc, effect, n)
 	}},
-	"two_proportion": {
-		"x1 n1 x2 n2 conf", "diff z p_two_sided newcombe_lo newcombe_hi",
-		func(in vectorInput) []any {
-			t := analyze.TwoProportions(in.int("x1"), in.int("n1"), in.int("x2"), in.int("n2"), in.float("conf"))
-			return []any{t.Diff, t.Z, t.TwoSided, t.Lo, t.Hi}
-		},
-	},
 	"fisher_exact": {"table", "less greater two_sided", func(in vectorInput) []any {
 		table := in.lists("table")
-		less, greater, twoSided := analyze.Fisher(
+		less, greater, twoSided := Fisher(
 			int(table[0][0]), int(table[0][1]), int(table[1][0]), int(table[1][1]),
 		)
 		return []any{less, greater, twoSided}
 	}},
-	"mann_whitney_exact": {
-		"base cand", "u p_greater p_two_sided hodges_lehmann",
-		func(in vectorInput) []any {
-			t, ok := analyze.MannWhitney(in.floats("base"), in.floats("cand"))
-			return computed(ok, t.U, t.Greater, t.TwoSided, t.HodgesLehmann)
-		},
-	},
-	"token_ratio_welch": {"base cand conf", "ratio t df p_greater lo hi", func(in vectorInput) []any {
-		t, ok := analyze.RatioWelch(in.floats("base"), in.floats("cand"), in.float("conf"))
-		return computed(ok, t.Ratio, t.T, t.DF, t.Greater, t.Lo, t.Hi)
-	}},
 	"mcnemar_exact": {
 		"base_pass_cand_fail base_fail_cand_pass", "p_worse p_two_sided mid_p_two_sided",
 		func(in vectorInput) []any {
-			worse, twoSided, midP := analyze.McNemar(in.int("base_pass_cand_fail"), in.int("base_fail_cand_pass"))
+			worse, twoSided, midP := mcNemar(in.int("base_pass_cand_fail"), in.int("base_fail_cand_pass"))
 			return []any{worse, twoSided, midP}
 		},
 	},
 	"bonett_price": {"b c n conf", "diff lo hi", func(in vectorInput) []any {
-		e := analyze.BonettPrice(in.int("b"), in.int("c"), in.int("n"), in.float("conf"))
+		e := BonettPrice(in.int("b"), in.int("c"), in.int("n"), in.float("conf"))
 		return computed(e.OK, -e.Value, -e.Hi, -e.Lo) // the vectors take baseline minus candidate
 	}},
 	"paired_permutation_exact": {"diffs", "mean p_greater p_two_sided", func(in vectorInput) []any {
-		p := analyze.SignFlip(in.floats("diffs"), analyze.NewSeed("vectors"))
+		p := signFlip(in.floats("diffs"), NewSeed("vectors"))
 		return []any{p.Mean, p.Greater, p.TwoSided}
 	}},
 	"stratified_exact": {"cases", "observed expected p_worse p_better", func(in vectorInput) []any {
-		var pairs []analyze.PairCounts
+		var pairs []PairCounts
 		for _, c := range in.objects("cases", "n_base pass_base n_cand pass_cand") {
-			pairs = append(pairs, analyze.PairCounts{
+			pairs = append(pairs, PairCounts{
 				BaseMeasured: c.int("n_base"), BasePassed: c.int("pass_base"),
 				CandMeasured: c.int("n_cand"), CandPassed: c.int("pass_cand"),
 			})
 		}
-		t := analyze.Stratified(pairs)
+		t := Stratified(pairs)
 		return []any{float64(t.Observed), t.Expected, t.Worse, t.Better}
 	}},
-	"holm_adjust": {"p", "q", func(in vectorInput) []any { return []any{analyze.Holm(in.floats("p"))} }},
-	"bh_adjust":   {"p", "q", func(in vectorInput) []any { return []any{analyze.BH(in.floats("p"))} }},
-	"by_adjust":   {"p", "q", func(in vectorInput) []any { return []any{analyze.BY(in.floats("p"))} }},
-	"e_bh": {"e alpha", "rejected", func(in vectorInput) []any {
-		rejected := []float64{}
-		for _, i := range analyze.EBH(in.floats("e"), in.float("alpha")) {
-			rejected = append(rejected, float64(i))
-		}
-		return []any{rejected}
-	}},
-	"stouffer": {"p", "p", func(in vectorInput) []any { return []any{analyze.Stouffer(in.floats("p"))} }},
-	"fisher_combination": {"p", "p", func(in vectorInput) []any {
-		return []any{analyze.FisherCombination(in.floats("p"))}
-	}},
-	"partial_conjunction": {"p drop", "stouffer fisher bonferroni", func(in vectorInput) []any {
-		stouffer, fisher, bonferroni, ok := analyze.PartialConjunction(in.floats("p"), in.int("drop"))
-		return computed(ok, stouffer, fisher, bonferroni)
-	}},
+	"holm_adjust": {"p", "q", func(in vectorInput) []any { return []any{Holm(in.floats("p"))} }},
+	"bh_adjust":   {"p", "q", func(in vectorInput) []any { return []any{BH(in.floats("p"))} }},
 	"mcnemar_evalue": {"base_pass_cand_fail base_fail_cand_pass", "e", func(in vectorInput) []any {
-		return []any{analyze.McNemarE(in.int("base_pass_cand_fail"), in.int("base_fail_cand_pass"))}
-	}},
-	"calibrator_mixture": {"p", "e", func(in vectorInput) []any {
-		return []any{analyze.CalibratorMixture(in.float("p"))}
-	}},
-	"calibrator_power": {"p kappa", "e", func(in vectorInput) []any {
-		return []any{analyze.CalibratorPower(in.float("p"), in.float("kappa"))}
-	}},
-	"conformal_p": {"score past u", "p", func(in vectorInput) []any {
-		return []any{analyze.ConformalP(in.float("score"), in.floats("past"), in.float("u"))}
-	}},
-	"shiryaev_roberts": {"e", "path", func(in vectorInput) []any {
-		return []any{analyze.ShiryaevRoberts(in.floats("e"))}
-	}},
-	"cusum_e": {"e", "path", func(in vectorInput) []any { return []any{analyze.CUSUME(in.floats("e"))} }},
-	"trimmed_e": {"e drop", "product", func(in vectorInput) []any {
-		return []any{analyze.TrimmedE(in.floats("e"), in.int("drop"))}
-	}},
-	"cusum_tabular": {"z k", "up down", func(in vectorInput) []any {
-		up, down := analyze.CUSUMTabular(in.floats("z"), in.float("k"))
-		return []any{up, down}
-	}},
-	"cusum_arl_siegmund": {"k h", "arl0_one_sided arl0_two_sided", func(in vectorInput) []any {
-		one, two := analyze.CUSUMARL(in.float("k"), in.float("h"))
-		return []any{one, two}
-	}},
-	"page_hinkley_down": {"x delta", "stat", func(in vectorInput) []any {
-		return []any{analyze.PageHinkleyDown(in.floats("x"), in.float("delta"))}
-	}},
-	"mmd_hamming": {"x y prompt_x prompt_y L", "mmd2_u", func(in vectorInput) []any {
-		prompts := in.labels("prompt_x", "prompt_y")
-		x, y := in.strings("x"), in.strings("y")
-		v, ok := analyze.MMDHamming(x, y, prompts[:len(x)], prompts[len(x):], in.int("L"))
-		return computed(ok, v)
-	}},
-	"mmd_spectrum": {"x y kmax", "mmd2_u", func(in vectorInput) []any {
-		v, ok := analyze.MMDSpectrum(in.strings("x"), in.strings("y"), in.int("kmax"))
-		return computed(ok, v)
-	}},
-	"mmd_permutation_exact": {"x y L", "stat p n_splits", func(in vectorInput) []any {
-		stat, p, n, ok := analyze.MMDPermutation(in.strings("x"), in.strings("y"), in.int("L"))
-		return computed(ok, stat, p, float64(n))
-	}},
-	"tv_distance": {"p q", "value", func(in vectorInput) []any {
-		v, ok := analyze.TotalVariation(in.counts("p"), in.counts("q"))
-		return computed(ok, v)
+		return []any{math.Exp(logMcNemarE(in.int("base_pass_cand_fail"), in.int("base_fail_cand_pass")))}
 	}},
 	"judge_corrected_rate": {
 		"judge_pass_rate n specificity m_neg sensitivity m_pos conf", "theta se lo hi",
 		func(in vectorInput) []any {
-			e := analyze.CorrectedRate(
+			e := CorrectedRate(
 				in.float("judge_pass_rate"), in.int("n"), in.float("specificity"), in.int("m_neg"),
 				in.float("sensitivity"), in.int("m_pos"), in.float("conf"),
 			)
@@ -204,40 +125,30 @@ var vectorFunctions = map[string]struct {
 		},
 	},
 	"ppi_mean": {"y_labelled judge_labelled judge_unlabelled", "estimate se", func(in vectorInput) []any {
-		e := analyze.PPIMean(in.floats("y_labelled"), in.floats("judge_labelled"), in.floats("judge_unlabelled"), 0.95)
+		e := PPIMean(in.floats("y_labelled"), in.floats("judge_labelled"), in.floats("judge_unlabelled"), 0.95)
 		return []any{e.Value, e.SE}
 	}},
 	"paired_sample_size": {
 		"omega2 sigma2_a k_a sigma2_b k_b delta alpha power", "n",
 		func(in vectorInput) []any {
-			d := analyze.PairedDesign{
+			d := PairedDesign{
 				Between: in.float("omega2"), WithinBase: in.float("sigma2_a"), RepeatsBase: in.int("k_a"),
 				WithinCand: in.float("sigma2_b"), RepeatsCand: in.int("k_b"),
 			}
-			return []any{analyze.PairedSampleSize(d, in.float("delta"), in.float("alpha"), in.float("power"))}
+			return []any{PairedSampleSize(d, in.float("delta"), in.float("alpha"), in.float("power"))}
 		},
 	},
 	"paired_mde": {"n omega2 sigma2_a sigma2_b k alpha power", "mde", func(in vectorInput) []any {
-		d := analyze.PairedDesign{
+		d := PairedDesign{
 			Between: in.float("omega2"), WithinBase: in.float("sigma2_a"), RepeatsBase: in.int("k"),
 			WithinCand: in.float("sigma2_b"), RepeatsCand: in.int("k"),
 		}
-		return []any{analyze.PairedMDE(in.int("n"), d, in.float("alpha"), in.float("power"))}
-	}},
-	"mcnemar_power": {
-		"n p_base_pass_cand_fail p_base_fail_cand_pass alpha", "power",
-		func(in vectorInput) []any {
-			return []any{analyze.McNemarPower(
-				in.int("n"), in.float("p_base_pass_cand_fail"), in.float("p_base_fail_cand_pass"), in.float("alpha"),
-			)}
-		},
-	},
-	"two_proportion_n": {"p1 p2 alpha power", "n_per_arm", func(in vectorInput) []any {
-		return []any{analyze.TwoProportionN(in.float("p1"), in.float("p2"), in.float("alpha"), in.float("power"))}
+		// The sample size for an effect of 1, solved for the effect.
+		return []any{math.Sqrt(PairedSampleSize(d, 1, in.float("alpha"), in.float("power")) / in.float("n"))}
 	}},
 }
 
-func standardErrors(e analyze.StandardErrors) []any {
+func errorsOf(e standardErrors) []any {
 	return []any{e.Mean, e.IID, e.Miller, e.CR0, e.CR1}
 }
 
@@ -255,7 +166,7 @@ func computed(ok bool, values ...float64) []any {
 // vectorInput is the input of one vector. A missing key or a value of another type panics.
 type vectorInput map[string]any
 
-func (in vectorInput) float(key string) float64 { return number(in[key]) }
+func (in vectorInput) float(key string) float64 { return parsed(in[key]) }
 
 func (in vectorInput) int(key string) int {
 	v := in.float(key)
@@ -275,14 +186,6 @@ func (in vectorInput) lists(key string) [][]float64 {
 	return out
 }
 
-func (in vectorInput) strings(key string) []string {
-	var out []string
-	for _, v := range in[key].([]any) {
-		out = append(out, v.(string))
-	}
-	return out
-}
-
 // labels numbers the distinct values of the lists at keys.
 func (in vectorInput) labels(keys ...string) []int {
 	ids, out := map[string]int{}, []int{}
@@ -294,14 +197,6 @@ func (in vectorInput) labels(keys ...string) []int {
 			}
 			out = append(out, ids[name])
 		}
-	}
-	return out
-}
-
-func (in vectorInput) counts(key string) map[string]int {
-	out := map[string]int{}
-	for k, v := range in[key].(map[string]any) {
-		out[k] = int(number(v))
 	}
 	return out
 }
@@ -322,8 +217,8 @@ func sameKeys(object map[string]any, keys string) bool {
 	return slices.Equal(slices.Sorted(maps.Keys(object)), slices.Sorted(slices.Values(strings.Fields(keys))))
 }
 
-// number reads a JSON number, a decimal string, or a rational "num/den".
-func number(v any) float64 {
+// parsed reads a JSON number, a decimal string, or a rational "num/den".
+func parsed(v any) float64 {
 	s := fmt.Sprint(v)
 	r, ok := new(big.Rat).SetString(s)
 	if !ok {
@@ -336,7 +231,7 @@ func number(v any) float64 {
 func numbers(v any) []float64 {
 	out := []float64{}
 	for _, e := range v.([]any) {
-		out = append(out, number(e))
+		out = append(out, parsed(e))
 	}
 	return out
 }
@@ -368,8 +263,20 @@ func readVectors(t *testing.T, path string) []vector {
 	return file.Cases
 }
 
+// retired are the functions of the vectors that Plumb does not have, because no command needs them.
+func retired() []string {
+	return strings.Fields(`
+		repeats_to_see_both
+		two_proportion mann_whitney_exact token_ratio_welch
+		by_adjust e_bh stouffer fisher_combination partial_conjunction
+		calibrator_mixture calibrator_power conformal_p shiryaev_roberts cusum_e trimmed_e
+		cusum_tabular cusum_arl_siegmund page_hinkley_down
+		mmd_hamming mmd_spectrum mmd_permutation_exact tv_distance
+		mcnemar_power two_proportion_n`)
+}
+
 // TestVectors runs the vectors of the method, further ones for the edges, and those of the file
-// that PLUMB_STATS_VECTORS names.
+// that PLUMB_STATS_VECTORS names, without those of retired functions.
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	files := []string{"testdata/stats-vectors.json", "testdata/stats-vectors-edges.json"}
@@ -378,6 +285,9 @@ func TestVectors(t *testing.T) {
 	}
 	for _, file := range files {
 		for _, v := range readVectors(t, file) {
+			if slices.Contains(retired(), v.Fn) {
+				continue
+			}
 			t.Run(v.ID, func(t *testing.T) {
 				t.Parallel()
 				runVector(t, v)
@@ -398,32 +308,19 @@ func runVector(t *testing.T, v vector) {
 	}
 	got := f.call(v.Input)
 	for i, key := range strings.Fields(f.expected) {
-		if !matches(got[i], v.Expected[key], number(v.RelTol)) {
+		if !matches(got[i], v.Expected[key], parsed(v.RelTol)) {
 			t.Errorf("%s: got %.17v, want %v", key, got[i], v.Expected[key])
 		}
 	}
 }
 
-// matches compares a figure or a list. A figure that is not computable is null. If a single figure
-// is wanted of a path, it is the last one.
+// matches compares a figure or a list. A figure that is not computable is null.
 func matches(got, want any, tolerance float64) bool {
-	list, isList := want.([]any)
-	values, isPath := got.([]float64)
-	switch {
-	case isList && isPath:
-		if len(list) != len(values) {
-			return false
-		}
-		for i := range list {
-			if !matches(values[i], list[i], tolerance) {
-				return false
-			}
-		}
-		return true
-	case isPath && len(values) > 0:
-		return matches(values[len(values)-1], want, tolerance)
-	case isPath:
-		return matches(0.0, want, tolerance)
+	if list, isList := want.([]any); isList {
+		values, isList := got.([]float64)
+		return isList && slices.EqualFunc(values, list, func(got float64, want any) bool {
+			return matches(got, want, tolerance)
+		})
 	}
 	f, isNumber := got.(float64)
 	switch strings.ToLower(strings.TrimPrefix(fmt.Sprint(want), "+")) {
@@ -432,7 +329,7 @@ func matches(got, want any, tolerance float64) bool {
 	case "inf", "infinity":
 		return math.IsInf(f, 1)
 	}
-	w := number(want)
+	w := parsed(want)
 	return isNumber && math.Abs(f-w) <= tolerance*max(math.Abs(w), 1e-3)
 }
 
@@ -440,18 +337,14 @@ func TestVectorFunctionsAreComplete(t *testing.T) {
 	t.Parallel()
 	names := strings.Fields(`
 		wilson clopper_pearson beta_interval
-		pass_at_k pass_hat_k suite_pass_k flaky_posterior repeats_to_see_both
+		pass_at_k pass_hat_k suite_pass_k flaky_posterior
 		clustered_se paired_clustered_se icc_oneway
-		two_proportion fisher_exact mann_whitney_exact token_ratio_welch
+		fisher_exact
 		mcnemar_exact bonett_price paired_permutation_exact stratified_exact
-		holm_adjust bh_adjust by_adjust e_bh stouffer fisher_combination partial_conjunction
-		mcnemar_evalue calibrator_mixture calibrator_power conformal_p shiryaev_roberts cusum_e trimmed_e
-		cusum_tabular cusum_arl_siegmund page_hinkley_down
-		mmd_hamming mmd_spectrum mmd_permutation_exact tv_distance
-		judge_corrected_rate ppi_mean
-		paired_sample_size paired_mde mcnemar_power two_proportion_n`)
-	if len(names) != 46 || len(vectorFunctions) != 46 {
-		t.Errorf("%d names and %d functions, want 46 of both", len(names), len(vectorFunctions))
+		holm_adjust bh_adjust mcnemar_evalue judge_corrected_rate ppi_mean
+		paired_sample_size paired_mde`)
+	if len(names) != len(vectorFunctions) || len(names)+len(retired()) != 46 {
+		t.Errorf("%d names, %d functions and %d retired ones, want 46", len(names), len(vectorFunctions), len(retired()))
 	}
 	tested := map[string]bool{}
 	for _, file := range []string{"testdata/stats-vectors.json", "testdata/stats-vectors-edges.json"} {

@@ -77,7 +77,7 @@ func (b *bench) agentSetup(ctx context.Context, dir string, n, parallel, median,
 		"package.json": `{"type": "module"}`,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text),
-			0o700); err != nil { //nolint:gosec // the fake agents are programs
+			0o700); err != nil { // the fake agents are programs
 			return a, err
 		}
 	}

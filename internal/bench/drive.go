@@ -37,7 +37,6 @@ func (b *bench) environment(url string) []string {
 		env = append(env, "OPENAI_API_KEY="+apiKey, "OPENAI_BASE_URL="+url+"/v1")
 	}
 	for _, name := range []string{"PATH", "SYSTEMROOT"} {
-		//nolint:forbidigo // a package main
 		if v, ok := os.LookupEnv(name); ok {
 			env = append(env, name+"="+v)
 		}
@@ -150,12 +149,16 @@ func (b *bench) prepare(ctx context.Context, dir string) error {
 	return b.build(ctx, b.plumb, "-trimpath")
 }
 
-// build builds plumb.
+// build builds plumb, in its own module.
 func (b *bench) build(ctx context.Context, file string, flags ...string) error {
-	argv := slices.Concat([]string{"go", "build", "-o", file}, flags, []string{"github.com/plumb-eval/plumb/cmd/plumb"})
-	//nolint:forbidigo // a package main
-	u, err := execute(ctx, "", append(os.Environ(), "CGO_ENABLED=0"), argv...)
-	if err = u.failure(err); err != nil {
+	env := append(os.Environ(), "CGO_ENABLED=0")
+	u, err := execute(ctx, "", env, "go", "list", "-m", "-f", "{{.Dir}}", "github.com/plumb-eval/plumb")
+	if err = u.failure(err); err == nil {
+		argv := slices.Concat([]string{"go", "build", "-o", file}, flags, []string{"./cmd/plumb"})
+		u, err = execute(ctx, u.output, env, argv...)
+		err = u.failure(err)
+	}
+	if err != nil {
 		return fmt.Errorf("build plumb: %w", err)
 	}
 	return nil

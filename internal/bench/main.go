@@ -21,7 +21,6 @@ import (
 )
 
 func main() {
-	//nolint:forbidigo // a package main
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 

@@ -32,7 +32,7 @@ func (b *bench) installSkillgym(ctx context.Context) (peer, error) {
 		}
 		if !exists(p.file()) {
 			fmt.Fprintf(b.stderr, "npm install %s %s ...\n", peerNode, peerPackage)
-			//nolint:forbidigo // a package main; npm runs with the user's registry
+			// npm runs with the user's registry
 			u, err := execute(ctx, p.dir, os.Environ(), "npm", "install", "--prefix", p.dir, "--no-audit", "--no-fund",
 				peerNode, peerPackage)
 			if err = u.failure(err); err != nil {

@@ -28,7 +28,6 @@ type driftCmd struct {
 	model    string
 	since    setting.Milliseconds
 	alphaDel float64
-	detector string
 }
 
 func driftCommand(a *app) *cobra.Command {
@@ -62,30 +61,22 @@ when no panel had enough data. docs/drift.md describes the method and the record
 	fs.StringArrayVar(&c.from, "from", nil, "replay the records of a `file`, - is standard input; repeatable, further files may follow")
 	fs.StringVar(&c.model, "model", "", "only runners with this `model`, as gpt-5 or openai:gpt-5")
 	fs.Var(&c.since, "since", "report only changes found in this `time`, such as 30d")
-	numberVar(fs, &c.alphaDel, "alpha-del", "", analyze.DriftDeletionAlpha,
+	numberVar(fs, &c.alphaDel, "alpha-del", "", drift.DeletionAlpha,
 		"level that a change must reach without any quarter of the submitters, between 0 and 1")
-	fs.StringVar(&c.detector, "detector", "", "`name` of another detector: conformal, for audits")
 	c.register(fs)
 	return cmd
 }
 
-func (c *driftCmd) options() (analyze.DriftOptions, error) {
-	o := analyze.DriftOptions{DeletionAlpha: c.alphaDel}
+func (c *driftCmd) rules() (drift.Rules, error) {
+	rules := drift.Rules{DeletionAlpha: c.alphaDel}
 	if !(c.alphaDel > 0 && c.alphaDel < 1) {
-		return o, fmt.Errorf("--alpha-del %v is not between 0 and 1", c.alphaDel)
+		return rules, fmt.Errorf("--alpha-del %v is not between 0 and 1", c.alphaDel)
 	}
-	switch c.detector {
-	case "":
-	case analyze.DriftConformal:
-		o.Conformal = true
-	default:
-		return o, unknownWord("detector", c.detector, []string{analyze.DriftConformal})
-	}
-	return o, nil
+	return rules, nil
 }
 
 func (c *driftCmd) run(ctx context.Context) error {
-	o, err := c.options()
+	rules, err := c.rules()
 	if err != nil {
 		return err
 	}
@@ -94,7 +85,7 @@ func (c *driftCmd) run(ctx context.Context) error {
 			return plumb.WithHint(errors.New("--model and --since select local runs; --from replays all records"),
 				"remove one of the flags")
 		}
-		return c.replay(ctx, o)
+		return c.replay(ctx, rules)
 	}
 	oldest := math.MinInt
 	if c.since > 0 {
@@ -105,26 +96,24 @@ func (c *driftCmd) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	panels, err := drift.Local(p.Runs(), c.model, o, func(id string, err error) {
+	streams, err := drift.Local(p.Runs(), c.model, rules, func(id string, err error) {
 		fmt.Fprintf(c.Stderr, "plumb: run %s is damaged: %s\n", id, c.clean(err.Error()))
 	})
 	if err != nil {
 		return err
 	}
-	if len(panels) == 0 && !c.json {
+	if len(streams) == 0 && !c.json {
 		fmt.Fprintf(c.Stdout, "There are no measured runs in %s. Make one with: plumb run\n", c.shown(p.Runs()))
 	}
-	var streams []*drift.Stream
-	for _, panel := range panels {
-		panel.Since(oldest)
-		streams = append(streams, panel.Stream)
+	for _, s := range streams {
+		s.Since(oldest)
 	}
 	return c.conclude(streams, true)
 }
 
 // replay reads files of records.
-func (c *driftCmd) replay(ctx context.Context, o analyze.DriftOptions) error {
-	r := drift.NewReplay(o)
+func (c *driftCmd) replay(ctx context.Context, rules drift.Rules) error {
+	r := drift.NewReplay(rules)
 	for _, name := range c.from {
 		err := func() error {
 			in := c.Stdin
@@ -212,27 +201,27 @@ func stateWords(s *drift.Stream, own bool) string {
 	st := s.Status
 	on := " (last data " + drift.Date(st.Latest).Format(time.DateOnly) + ")"
 	switch st.State {
-	case analyze.StateLearning:
+	case drift.StateLearning:
 		if st.Days >= 14 {
 			return fmt.Sprintf("learning: %s with 8 runs, %d needed", text.Plural(st.Experienced, "submitter"), st.Needed) + on
 		}
 		return fmt.Sprintf("learning: %d of 14 days", max(0, st.Days)) + on
-	case analyze.StateThin:
+	case drift.StateThin:
 		if own {
 			return "thin: too few runs in these weeks to test; a run a day is enough" + on
 		}
 		return "thin: too few submitters or runs to test; at least 3 submitters are needed" + on
-	case analyze.StateGap:
+	case drift.StateGap:
 		return "gap: no data for " + text.Plural(st.Day-st.Latest, "day") + on
-	case analyze.StateSuspect:
+	case drift.StateSuspect:
 		return "suspect: possible change since " + drift.Date(st.Since).Format("2 January") + on
-	case analyze.StateChanged:
+	case drift.StateChanged:
 		return "changed since " + drift.Date(st.Since).Format("2 January") + on
-	case analyze.StateLocal:
+	case drift.StateLocal:
 		return "local: " + localWords(s.Alarms) + ", the others agree that nothing changed" + on
-	case analyze.StateFormat:
+	case drift.StateFormat:
 		return "format: only white space or the form of characters changed" + on
-	case analyze.StateMixed:
+	case drift.StateMixed:
 		return "mixed fleet: days differ more than the runs of one day, as with different hardware" + on
 	default:
 		words := "stable: no change seen for " + text.Plural(st.Days, "day")
@@ -244,7 +233,7 @@ func stateWords(s *drift.Stream, own bool) string {
 }
 
 // localWords counts the submitters that differ in the latest alarm that blames some.
-func localWords(alarms []analyze.DriftAlarm) string {
+func localWords(alarms []drift.Alarm) string {
 	for i := len(alarms) - 1; i >= 0; i-- {
 		if a := &alarms[i]; len(a.Blamed) > 0 {
 			return fmt.Sprintf("%d of %s differ", len(a.Blamed), text.Plural(a.Submitters, "submitter"))
@@ -254,7 +243,7 @@ func localWords(alarms []analyze.DriftAlarm) string {
 }
 
 // regimeWords tells how much the answers to the prompts vary, or "".
-func regimeWords(r analyze.DriftRegimes) string {
+func regimeWords(r drift.Regimes) string {
 	var words []string
 	for _, kind := range []struct {
 		n    int
@@ -280,8 +269,8 @@ func regimeWords(r analyze.DriftRegimes) string {
 func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 	a := e.Alarm
 	word := kindWord(a.Kind)
-	if a.Kind == analyze.DriftConfirmed && s.Possible() {
-		word = kindWord(analyze.DriftSuspect)
+	if a.Kind == drift.KindConfirmed && s.Possible {
+		word = kindWord(drift.KindSuspect)
 	}
 	first := fmt.Sprintf("%s around %s", word, drift.Date(e.Onset).Format("2 January 2006"))
 	if e.Low != e.High {
@@ -300,7 +289,7 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 	lines := []string{first, scoreWords(a.Effect)}
 	if !own {
 		if len(a.Blamed) > 0 {
-			lines = append(lines, localWords([]analyze.DriftAlarm{*a})+": "+strings.Join(a.Blamed, ", "))
+			lines = append(lines, localWords([]drift.Alarm{*a})+": "+strings.Join(a.Blamed, ", "))
 		} else {
 			lines = append(lines, fmt.Sprintf("%d of %s agree", a.Agreeing, text.Plural(a.Submitters, "submitter")))
 		}
@@ -309,13 +298,13 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 		lines = append(lines, fmt.Sprintf("back to the state before %s, from which it is not distinguishable (%s)",
 			drift.Date(e.Back.Before).Format("2 January 2006"), analyze.PWords(e.Back.P)))
 	}
-	if a.Kind == analyze.DriftConfirmed {
+	if a.Kind == drift.KindConfirmed {
 		lines = append(lines, causeWords(a, own)...)
 		for _, w := range a.Where {
 			lines = append(lines, fmt.Sprintf("prompt %s: before %q, after %q", w.Prompt, text.Line(w.Before, 60),
 				text.Line(w.After, 60)))
 		}
-		if s.Possible() {
+		if s.Possible {
 			lines = append(lines, "this is not sure enough for one of several panels (false discovery rate 0.1)")
 		}
 	}
@@ -327,13 +316,13 @@ func eventLines(s *drift.Stream, e drift.Event, own bool) []string {
 // kindWord describes the kind of an alarm.
 func kindWord(kind string) string {
 	switch kind {
-	case analyze.DriftSuspect:
+	case drift.KindSuspect:
 		return "possible change"
-	case analyze.DriftLocal:
+	case drift.KindLocal:
 		return "some submitters differ"
-	case analyze.DriftFormat:
+	case drift.KindFormat:
 		return "the format changed"
-	case analyze.DriftTrace:
+	case drift.KindTrace:
 		return "a change too small to matter"
 	default:
 		return "changed"
@@ -341,7 +330,7 @@ func kindWord(kind string) string {
 }
 
 // scoreWords tells whether scores are worse. That is another statement than whether answers changed.
-func scoreWords(e analyze.DriftEffect) string {
+func scoreWords(e drift.Effect) string {
 	if math.IsNaN(e.Score) {
 		return "there are no scores to tell whether it is better or worse"
 	}
@@ -357,10 +346,10 @@ func scoreWords(e analyze.DriftEffect) string {
 }
 
 // causeWords names the cause, the recorded facts that changed, and what would tell the cause.
-func causeWords(a *analyze.DriftAlarm, own bool) []string {
+func causeWords(a *drift.Alarm, own bool) []string {
 	var lines []string
 	switch a.Cause.Cause {
-	case analyze.CauseUnknown:
+	case drift.CauseUnknown:
 		line := "cannot tell whether the provider changed; a control panel on another provider or a pinned model would tell"
 		if own {
 			line = "cannot tell whether the provider changed; runs of a second person, a control panel on another provider or " +

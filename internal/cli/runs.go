@@ -18,6 +18,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/report/terminal"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -273,7 +274,7 @@ func (c *showCmd) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if c.json {
-		return report.WriteResults(c.rawStdout, state, job.Sessions(path).Without(c.secrets()))
+		return results.NewWriter(results.Options{Sessions: job.Sessions(path).Without(c.secrets())}).Write(c.rawStdout, state)
 	}
 	return c.showRun(p, state, path)
 }

@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -560,10 +559,4 @@ func (m *matcher) clusters() (func(*Case) string, error) {
 		hint += " (" + strings.Join(keys, ", ") + ")"
 	}
 	return nil, plumb.WithHint(err, hint)
-}
-
-// AsRefused returns the refusal in err, or nil.
-func AsRefused(err error) *Refused {
-	r, _ := errors.AsType[*Refused](err)
-	return r
 }

@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"reflect"
@@ -30,12 +31,17 @@ func names(m *Matching) string {
 	return strings.Join(all, " ")
 }
 
+func isRefused(err error) bool {
+	_, ok := errors.AsType[*Refused](err)
+	return ok
+}
+
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	changed := newRecorded("b", "r")
 	changed.info.Runners[0].Agent.Model, changed.info.Retry = "gpt-6", 5
 	_, err := Match(newRecorded("a", "r").side(t), changed.side(t), MatchOptions{})
-	r := AsRefused(err)
+	r, _ := errors.AsType[*Refused](err)
 	if r == nil || len(r.Differences) != 2 || !reflect.DeepEqual(r.Kinds, []Kind{VaryModel, VaryLimits}) {
 		t.Fatalf("%v", err)
 	}
@@ -43,7 +49,7 @@ func TestRefused(t *testing.T) {
 		t.Errorf("hint %q", hint)
 	}
 	_, err = Match(newRecorded("a", "r").side(t), changed.side(t), MatchOptions{Vary: []Kind{VaryModel}})
-	r = AsRefused(err)
+	r, _ = errors.AsType[*Refused](err)
 	if r == nil || len(r.Differences) != 1 || r.Differences[0].Name != "retry" || len(r.Kinds) != 2 {
 		t.Errorf("%v", err)
 	}
@@ -176,7 +182,7 @@ func TestWarnings(t *testing.T) {
 		t.Errorf("%q", m.Warnings)
 	}
 	cand.version = "2.0"
-	if _, err := Match(base.side(t), cand.side(t), MatchOptions{}); AsRefused(err) == nil {
+	if _, err := Match(base.side(t), cand.side(t), MatchOptions{}); !isRefused(err) {
 		t.Error("another version of the agent is a difference")
 	}
 }
@@ -318,7 +324,7 @@ func TestHistory(t *testing.T) {
 	other := run(5, 1)
 	other.info.Runners[0].Agent.Model = "gpt-6"
 	set("the baseline starts over: model openai:gpt-5 → openai:gpt-6 on runner r", other)
-	if _, err := SetBaseline(t.Context(), dir, "main", []*Side{run(1, 1).side(t), other.side(t)}); AsRefused(err) == nil {
+	if _, err := SetBaseline(t.Context(), dir, "main", []*Side{run(1, 1).side(t), other.side(t)}); !isRefused(err) {
 		t.Errorf("runs that differ: %v", err)
 	}
 	all, err := Baselines(dir)

@@ -38,9 +38,6 @@ type Result struct {
 type Options struct {
 	// Host runs configs in JavaScript and TypeScript.
 	Host lib.Host
-	// Out is the directory that the result will be written to, the base of its paths; "" is the
-	// directory of the file.
-	Out string
 	// Check validates a suite as Plumb will read it, and returns the problems of its cases. With nil,
 	// nothing is validated.
 	Check func(suite []byte) []Rejected

@@ -3,7 +3,6 @@ package convert
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -185,8 +184,8 @@ func providerSetting(o *object, key string, v node) string {
 	value := v.js()
 	switch _, command := o.get("command"); {
 	case key == "apiKey":
-		if name := regexp.MustCompile(`^\{\{\s*env\.(\w+)\s*\}\}$`).FindStringSubmatch(v.text()); name != nil {
-			o.set("apiKeyEnv", name[1])
+		if name := environment(v.text()); name != "" {
+			o.set("apiKeyEnv", name)
 			return ""
 		}
 		return "apiKey of a provider cannot be carried over: a key belongs in the environment"

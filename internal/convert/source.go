@@ -2,7 +2,6 @@ package convert
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,12 +9,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
-
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/js"
 )
 
 // source is a file that is converted, or one that it names.
@@ -160,30 +159,19 @@ func plainScalar(text string) any {
 	return text
 }
 
-// number returns a number as JavaScript prints it.
+// number returns a number as JavaScript prints it, or the text if that is none.
 func number(text string) any {
-	s := strings.TrimPrefix(text, "+")
-	if strings.HasPrefix(s, "0x") || strings.HasPrefix(s, "0o") {
+	f, err := doc.ParseNumber(text)
+	if strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "0o") {
 		var i int64
-		if _, err := fmt.Sscan(s, &i); err != nil {
-			return text
-		}
-		s = fmt.Sprint(i)
+		i, err = strconv.ParseInt(text, 0, 64)
+		f = float64(i)
 	}
-	sign, digits := "", s
-	if strings.HasPrefix(s, "-") {
-		sign, digits = "-", s[1:]
-	}
-	digits = strings.TrimLeft(digits, "0")
-	if digits == "" || digits[0] == '.' || digits[0] == 'e' || digits[0] == 'E' {
-		digits = "0" + digits
-	}
-	digits = regexp.MustCompile(`\.([eE]|$)`).ReplaceAllString(digits, "$1")
-	v := jsontext.Value(sign + digits)
-	if err := v.Canonicalize(); err != nil {
+	if err != nil {
 		return text
 	}
-	return json.Number(cmp.Or(strings.TrimPrefix(string(v), "-0x"), "0"))
+	n, _ := js.FromFloat(f) // it is finite
+	return json.Number(n)
 }
 
 // printed returns a value as JavaScript converts it to a text. It is false for what prints as

@@ -115,3 +115,16 @@ func inserted(s string) (variables []template.Use, used map[string]int) {
 	}
 	return variables, used
 }
+
+// environment returns the variable of the environment that a template inserts and nothing else, or "".
+func environment(s string) string {
+	variables, used := inserted(s)
+	if used["env"] != 1 || len(variables) != 1 || len(variables[0].Path) != 2 {
+		return ""
+	}
+	name := variables[0].Path[1]
+	if strings.Join(strings.Fields(s), "") != "{{env."+name+"}}" {
+		return ""
+	}
+	return name
+}

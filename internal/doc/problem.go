@@ -91,7 +91,7 @@ func DidYouMean(word string, known []string) string {
 	if near := cmp.Or(plumb.Nearest(strings.ToLower(word), known), plumb.Nearest(word, known)); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
 	}
-	if len(known) > most {
+	if len(known) > most || len(known) == 0 {
 		return ""
 	}
 	return "known: " + strings.Join(known, ", ")

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/drift"
 )
 
@@ -26,7 +25,7 @@ func BenchmarkReplay(b *testing.B) {
 		}
 		b.Run(scenario+" with reading", func(b *testing.B) {
 			for b.Loop() {
-				r := drift.NewReplay(analyze.DriftOptions{})
+				r := drift.NewReplay(drift.Rules{})
 				if err := drift.Read("f", bytes.NewReader(file.Bytes()), r.Add); err != nil {
 					b.Fatal(err)
 				}

@@ -1,15 +1,11 @@
 package drift
 
-import (
-	"slices"
-
-	"github.com/plumb-eval/plumb/internal/analyze"
-)
+import "slices"
 
 // Event is one change of a stream: the alarms of one kind within 14 days.
 type Event struct {
 	// Alarm is the first alarm of the event.
-	Alarm *analyze.DriftAlarm
+	Alarm *Alarm
 	// Onset is the first day of the change; it lies between Low and High.
 	Onset, Low, High int
 	Statistics       []string
@@ -30,7 +26,7 @@ func (s *Stream) Events() []Event {
 	days := map[string]int{}
 	for i := range s.Alarms {
 		a := &s.Alarms[i]
-		if at := last[a.Kind]; at > 0 && a.Day-days[a.Kind] <= analyze.DriftSame {
+		if at := last[a.Kind]; at > 0 && a.Day-days[a.Kind] <= sameEventDays {
 			e := &events[at-1]
 			e.Low, e.High = min(e.Low, a.OnsetLow), max(e.High, a.OnsetHigh)
 			if !slices.Contains(e.Statistics, a.Statistic) {
@@ -40,7 +36,7 @@ func (s *Stream) Events() []Event {
 			e := Event{
 				Alarm: a, Onset: a.Onset, Low: a.OnsetLow, High: a.OnsetHigh, Statistics: []string{a.Statistic},
 			}
-			if back, ok := s.returns[a.Day]; ok && a.Kind == analyze.DriftConfirmed {
+			if back, ok := s.Returns[a.Day]; ok && a.Kind == KindConfirmed {
 				e.Back = &back
 			}
 			events = append(events, e)
@@ -53,15 +49,10 @@ func (s *Stream) Events() []Event {
 
 // Changed reports whether the stream has a confirmed change.
 func (s *Stream) Changed() bool {
-	return !s.possible && slices.ContainsFunc(s.Alarms, func(a analyze.DriftAlarm) bool {
-		return a.Kind == analyze.DriftConfirmed
-	})
+	return !s.Possible && slices.ContainsFunc(s.Alarms, confirmed)
 }
-
-// Possible reports whether the changes of the stream are not sure enough for one of several panels.
-func (s *Stream) Possible() bool { return s.possible }
 
 // Since forgets the alarms before a day.
 func (s *Stream) Since(day int) {
-	s.Alarms = slices.DeleteFunc(s.Alarms, func(a analyze.DriftAlarm) bool { return a.Day < day })
+	s.Alarms = slices.DeleteFunc(s.Alarms, func(a Alarm) bool { return a.Day < day })
 }

@@ -4,24 +4,14 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
-
-// Panel is one runner with its parameters over one suite and one judge, in local runs.
-type Panel struct {
-	*Stream
-	Provider, Model, Suite string
-
-	history []analyze.DriftRun // all runs, in order of time
-}
 
 // local is the submitter of all local runs.
 const local = "local"
@@ -31,13 +21,13 @@ type localRun struct {
 	key                              string
 	provider, model, suite, settings string
 	start                            time.Time
-	run                              analyze.DriftRun
+	run                              Run
 }
 
 // Local reads the runs below a directory and replays them: one person made them all, so that nobody
 // can lie. With a model, only runners with this model count, named as "model" or "provider:model".
 // warn is called with each run that cannot be read.
-func Local(root, model string, o analyze.DriftOptions, warn func(id string, err error)) ([]*Panel, error) {
+func Local(root, model string, rules Rules, warn func(id string, err error)) ([]*Stream, error) {
 	ids, err := runlog.List(root)
 	if err != nil {
 		return nil, err
@@ -68,46 +58,45 @@ func Local(root, model string, o analyze.DriftOptions, warn func(id string, err 
 		return nil, plumb.WithHint(fmt.Errorf("no run has answers of the model %q", model), hint)
 	}
 	slices.SortStableFunc(all, func(a, b localRun) int { return a.start.Compare(b.start) })
-	o.Own = true
-	panels := replayLocal(all, o)
-	if len(panels) > 1 {
-		o.Precise = true
-		panels = replayLocal(all, o)
-		screen(panels)
-		blameSetup(panels)
-		control(panels)
-	}
-	return panels, nil
+	return scanLocal(all, rules)
 }
 
-func replayLocal(all []localRun, o analyze.DriftOptions) []*Panel {
-	byKey := map[string]*Panel{}
-	var panels []*Panel
+// scanLocal makes a stream of the runs of each panel.
+func scanLocal(all []localRun, rules Rules) ([]*Stream, error) {
+	byKey := map[string][]Run{}
+	var panels []*localRun // the first run of each
 	for i := range all {
 		r := &all[i]
-		p := byKey[r.key]
-		if p == nil {
-			name := r.provider + ":" + r.model + ", " + r.suite
-			if r.settings != "" {
-				name += ", " + r.settings
-			}
-			p = &Panel{
-				Stream: newStream(name, r.run.Day, o), Provider: r.provider, Model: r.model, Suite: r.suite,
-			}
-			byKey[r.key] = p
-			panels = append(panels, p)
+		if byKey[r.key] == nil {
+			panels = append(panels, r)
 		}
-		if r.run.Day > p.day {
-			p.advance(r.run.Day)
-		}
-		p.runs[runKey{local, r.run.ID}] = &openRun{DriftRun: r.run}
-		p.changed = append(p.changed, p.runs[runKey{local, r.run.ID}])
-		p.history = append(p.history, r.run)
+		byKey[r.key] = append(byKey[r.key], r.run)
 	}
+	rules.Own, rules.Precise = true, len(panels) > 1
+	var streams []*Stream
 	for _, p := range panels {
-		p.finish()
+		runs := byKey[p.key]
+		s, err := Scan(rules, Checkpoint{}, runs[len(runs)-1].Day, inMemory(runs))
+		if err != nil {
+			return nil, err
+		}
+		s.Name, s.Provider, s.Model = p.provider+":"+p.model+", "+p.suite, p.provider, p.model
+		if p.settings != "" {
+			s.Name += ", " + p.settings
+		}
+		streams = append(streams, s)
 	}
-	return panels
+	return streams, Screen(rules, streams)
+}
+
+// inMemory returns the source of runs in order of time.
+func inMemory(runs []Run) Source {
+	return func(first, last int) ([]Run, error) {
+		byDay := func(r Run, day int) int { return cmp.Compare(r.Day, day) }
+		from, _ := slices.BinarySearchFunc(runs, first, byDay)
+		to, _ := slices.BinarySearchFunc(runs, last, func(r Run, day int) int { return cmp.Compare(r.Day, day+1) })
+		return runs[from:max(from, to)], nil
+	}
 }
 
 // readRun returns the measured answers of each runner of a run. Answers from the cache and replays
@@ -162,7 +151,7 @@ func readRun(path string) ([]localRun, error) {
 			s.judgement.Outcome != plumb.OutcomePass && s.judgement.Outcome != plumb.OutcomeFail {
 			continue
 		}
-		runs[i].run.Answers = append(runs[i].run.Answers, analyze.DriftAnswer{
+		runs[i].run.Answers = append(runs[i].run.Answers, Answer{
 			Prompt: k.prompt, Text: s.report.FinalOutput, HasText: true, Score: s.judgement.Score,
 		})
 		facts[i].add(s.report)
@@ -182,7 +171,7 @@ func describe(info *plumb.RunInfo, r *plumb.RunnerInfo, start time.Time) localRu
 	parameters := words(r.Parameters)
 	l := localRun{
 		provider: r.Agent.Type, model: r.Agent.Model, suite: info.SuiteName, start: start,
-		run: analyze.DriftRun{
+		run: Run{
 			ID: info.ID, Submitter: local, Day: DayOf(start), Provider: map[string]string{},
 			Client: map[string]string{"plumb version": info.PlumbVersion, "runner config": r.Config},
 		},
@@ -229,7 +218,7 @@ func (f *facts) add(r *plumb.SessionReport) {
 	note(f.provider, "fingerprint", r.Fingerprint)
 }
 
-func (f *facts) write(r *analyze.DriftRun) {
+func (f *facts) write(r *Run) {
 	join := func(to map[string]string, from map[string][]string) {
 		for name, values := range from {
 			slices.Sort(values)
@@ -238,117 +227,4 @@ func (f *facts) write(r *analyze.DriftRun) {
 	}
 	join(r.Client, f.client)
 	join(r.Provider, f.provider)
-}
-
-// screen marks the panels that changed, but not surely enough for one of so many. The panels of one
-// model are merged by Simes (1986), and the models are screened for a false discovery rate of 0.1
-// over the probability that a year without a change has such an alarm.
-func screen(panels []*Panel) {
-	const tests, rate = 826, 0.1
-	byModel := map[string][]float64{}
-	var models []string
-	for _, p := range panels {
-		name := p.Provider + ":" + p.Model
-		if byModel[name] == nil {
-			models = append(models, name)
-		}
-		least := 1.0
-		for i := range p.Alarms {
-			if a := &p.Alarms[i]; a.Kind == analyze.DriftConfirmed {
-				least = min(least, a.YearP)
-			}
-		}
-		byModel[name] = append(byModel[name], math.Min(1, tests*float64(p.Status.Statistics)*least))
-	}
-	merged := make([]float64, len(models))
-	for i, name := range models {
-		merged[i] = simes(byModel[name])
-	}
-	adjusted := analyze.BH(merged)
-	for _, p := range panels {
-		if adjusted[slices.Index(models, p.Provider+":"+p.Model)] > rate {
-			p.possible = true
-		}
-	}
-}
-
-// blameSetup finds the changes that panels of several providers have in common: if no provider
-// reports a change, the setup that they share changed.
-func blameSetup(panels []*Panel) {
-	const tolerance = 2
-	for _, p := range panels {
-		for i := range p.Alarms {
-			a := &p.Alarms[i]
-			if a.Kind != analyze.DriftConfirmed || a.Cause.Cause != analyze.CauseUnknown {
-				continue
-			}
-			for _, other := range panels {
-				if other.Provider == p.Provider {
-					continue
-				}
-				for k := range other.Alarms {
-					b := &other.Alarms[k]
-					if b.Kind == analyze.DriftConfirmed && b.Cause.Cause != analyze.CauseProvider &&
-						b.OnsetLow <= a.OnsetHigh+tolerance && a.OnsetLow <= b.OnsetHigh+tolerance {
-						a.Cause.Cause = analyze.CauseSetup
-					}
-				}
-			}
-		}
-	}
-}
-
-// control finds the changes that came with a change of the setup of their panel, while the panels
-// whose setup did not change are quiet: then the setup made the change.
-func control(panels []*Panel) {
-	for _, p := range panels {
-		for i := range p.Alarms {
-			a := &p.Alarms[i]
-			if a.Kind != analyze.DriftConfirmed || a.Cause.Cause != analyze.CauseUnknown ||
-				!slices.ContainsFunc(a.Cause.Facts, func(f analyze.DriftFact) bool { return !f.Provider }) {
-				continue
-			}
-			controls, quiet := 0, true
-			for _, other := range panels {
-				if before, after, steady := other.around(a); other != p && steady {
-					if p, ok := analyze.ComparePeriods(before, after); ok {
-						controls++
-						quiet = quiet && p > analyze.DriftDeletionAlpha
-					}
-				}
-			}
-			if controls > 0 && quiet {
-				a.Cause.Cause = analyze.CauseSetup
-			}
-		}
-	}
-}
-
-// around returns the runs of the panel before and after the onset of an alarm of another panel, at
-// most as many days as that test used. steady reports whether their setup is the same.
-func (p *Panel) around(a *analyze.DriftAlarm) (before, after []analyze.DriftRun, steady bool) {
-	for _, r := range p.history {
-		switch {
-		case r.Day < a.Onset-analyze.DriftOld || r.Day > a.Day:
-		case r.Day < a.Onset:
-			before = append(before, r)
-		default:
-			after = append(after, r)
-		}
-	}
-	steady = len(before) > 0
-	for i := range after {
-		steady = steady && len(analyze.ChangedFacts(before[len(before)-1].Client, after[i].Client)) == 0
-	}
-	return before, after, steady
-}
-
-// simes merges p-values: the smallest of m p_(i) / i.
-func simes(p []float64) float64 {
-	sorted := slices.SortedFunc(slices.Values(p), cmp.Compare[float64])
-	least := 1.0
-	for i, v := range sorted {
-		least = min(least, float64(len(p))*v/float64(i+1))
-	}
-	return least
 }

@@ -13,7 +13,6 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
-	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/drift"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
@@ -96,7 +95,7 @@ func TestLocal(t *testing.T) {
 	}
 	var damaged []string
 	warn := func(id string, _ error) { damaged = append(damaged, id) }
-	panels, err := drift.Local(root, "", analyze.DriftOptions{}, warn)
+	panels, err := drift.Local(root, "", drift.Rules{}, warn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,25 +108,25 @@ func TestLocal(t *testing.T) {
 	}
 	if events := a.Events(); len(events) == 0 {
 		t.Error("no event")
-	} else if e := events[len(events)-1]; e.Alarm.Cause.Cause != analyze.CauseProvider ||
+	} else if e := events[len(events)-1]; e.Alarm.Cause.Cause != drift.CauseProvider ||
 		len(e.Alarm.Cause.Facts) != 1 || e.Alarm.Cause.Facts[0].Name != "served model" {
 		t.Errorf("cause %+v", e.Alarm.Cause)
 	}
-	if b.Changed() || !b.Tested || b.Status.State != analyze.StateStable {
+	if b.Changed() || !b.Tested || b.Status.State != drift.StateStable {
 		t.Errorf("%s: %+v, %+v", b.Name, b.Alarms, b.Status)
 	}
 	if events := d.Events(); !slices.ContainsFunc(events, func(e drift.Event) bool {
-		return e.Alarm.Kind == analyze.DriftConfirmed && e.Alarm.Cause.Cause == analyze.CauseSetup
+		return e.Alarm.Kind == drift.KindConfirmed && e.Alarm.Cause.Cause == drift.CauseSetup
 	}) {
-		t.Errorf("%s: events %+v, want the cause %q: the other panels are quiet", d.Name, events, analyze.CauseSetup)
+		t.Errorf("%s: events %+v, want the cause %q: the other panels are quiet", d.Name, events, drift.CauseSetup)
 	}
 	if c.Tested || c.Changed() {
 		t.Errorf("%s: %+v", c.Name, c.Status)
 	}
-	if one, err := drift.Local(root, "b:m", analyze.DriftOptions{}, warn); err != nil || len(one) != 1 {
+	if one, err := drift.Local(root, "b:m", drift.Rules{}, warn); err != nil || len(one) != 1 {
 		t.Errorf("%d panels, %v", len(one), err)
 	}
-	if _, err := drift.Local(root, "b:n", analyze.DriftOptions{}, warn); plumb.Hint(err) != "did you mean b:m?" {
+	if _, err := drift.Local(root, "b:n", drift.Rules{}, warn); plumb.Hint(err) != "did you mean b:m?" {
 		t.Errorf("%v: %s", err, plumb.Hint(err))
 	}
 	a.Since(drift.DayOf(time.Now()))

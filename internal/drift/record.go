@@ -1,5 +1,3 @@
-// Package drift detects changes of the model behind a stable name: it reads records and runs, groups
-// them into panels, and replays them day by day through the detectors of package analyze.
 package drift
 
 import (
@@ -17,7 +15,6 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
@@ -30,7 +27,7 @@ type Record struct {
 	Stream    string
 	Run       string
 	Submitter string
-	Answer    analyze.DriftAnswer
+	Answer    Answer
 }
 
 // dayZero is the start of day 0, 2026-01-01, in seconds since 1970-01-01.
@@ -126,7 +123,7 @@ func (p *parser) record(text []byte, line int) (*Record, error) {
 		return nil, p.problem(line, 1, "a record is an object, not "+v.Kind.JSON(), "")
 	}
 	r := &p.current
-	*r = Record{Answer: analyze.DriftAnswer{Score: math.NaN()}}
+	*r = Record{Answer: Answer{Score: math.NaN()}}
 	p.output, p.score = false, false
 	for i := range v.Members {
 		m := &v.Members[i]
@@ -258,53 +255,53 @@ func logprobs(r *Record, v *doc.Value) error {
 		if err != nil {
 			return wrong
 		}
-		r.Answer.Logprobs = append(r.Answer.Logprobs, analyze.TokenLogprob{Token: pair.List[0].Text(), Value: f})
+		r.Answer.Logprobs = append(r.Answer.Logprobs, TokenLogprob{Token: pair.List[0].Text(), Value: f})
 	}
 	return nil
 }
 
-// Alarm is the JSON form of an alarm.
-type Alarm struct {
-	Stream      string   `json:"stream"`
-	Day         int      `json:"day"`
-	Kind        string   `json:"kind"`
-	Date        string   `json:"date"`
-	Onset       int      `json:"onset"`
-	OnsetRange  [2]int   `json:"onsetRange"`
-	Statistic   string   `json:"statistic"`
-	Window      int      `json:"window"`
-	P           float64  `json:"p"`
-	Effect      Effect   `json:"effect"`
-	Submitters  int      `json:"submitters"`
-	Agreeing    int      `json:"agreeing"`
-	Blamed      []string `json:"blamed"`
-	Attribution string   `json:"attribution"`
+// AlarmLine is the JSON form of an alarm.
+type AlarmLine struct {
+	Stream      string     `json:"stream"`
+	Day         int        `json:"day"`
+	Kind        string     `json:"kind"`
+	Date        string     `json:"date"`
+	Onset       int        `json:"onset"`
+	OnsetRange  [2]int     `json:"onsetRange"`
+	Statistic   string     `json:"statistic"`
+	Window      int        `json:"window"`
+	P           float64    `json:"p"`
+	Effect      effectLine `json:"effect"`
+	Submitters  int        `json:"submitters"`
+	Agreeing    int        `json:"agreeing"`
+	Blamed      []string   `json:"blamed"`
+	Attribution string     `json:"attribution"`
 }
 
-// Effect is the size of a change. A figure that cannot be computed is nil. Score is in percentage
+// effectLine is the size of a change. A figure that cannot be computed is nil. Score is in percentage
 // points.
-type Effect struct {
+type effectLine struct {
 	LostSimilarity *float64 `json:"lostSimilarity"`
 	Alike          *float64 `json:"alike"`
 	Score          *float64 `json:"score"`
 }
 
 // JSON returns the JSON form of an alarm of a panel.
-func JSON(stream string, a *analyze.DriftAlarm) Alarm {
+func JSON(stream string, a *Alarm) AlarmLine {
 	blamed := a.Blamed
 	if blamed == nil {
 		blamed = []string{}
 	}
-	return Alarm{
+	return AlarmLine{
 		Stream: stream, Day: a.Day, Kind: a.Kind, Date: Date(a.Day).Format(time.DateOnly), Onset: a.Onset,
 		OnsetRange: [2]int{a.OnsetLow, a.OnsetHigh}, Statistic: a.Statistic, Window: a.Window, P: a.P,
-		Effect:     Effect{figure(a.Effect.LostSimilarity, 1e4), figure(a.Effect.Alike, 1e4), figure(a.Effect.Score, 100)},
+		Effect:     effectLine{rounded(a.Effect.LostSimilarity, 1e4), rounded(a.Effect.Alike, 1e4), rounded(a.Effect.Score, 100)},
 		Submitters: a.Submitters, Agreeing: a.Agreeing, Blamed: blamed, Attribution: a.Cause.Cause,
 	}
 }
 
-// figure rounds a figure to 1/unit. It is nil for NaN.
-func figure(v, unit float64) *float64 {
+// rounded rounds a figure to 1/unit. It is nil for NaN.
+func rounded(v, unit float64) *float64 {
 	if math.IsNaN(v) || math.IsInf(v, 0) {
 		return nil
 	}
@@ -312,7 +309,7 @@ func figure(v, unit float64) *float64 {
 }
 
 // Write writes an alarm as one line.
-func (a Alarm) Write(w io.Writer) error {
+func (a AlarmLine) Write(w io.Writer) error {
 	var line bytes.Buffer
 	e := json.NewEncoder(&line)
 	e.SetEscapeHTML(false)

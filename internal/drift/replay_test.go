@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"reflect"
 	"runtime"
@@ -12,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/drift"
 )
 
@@ -27,9 +27,9 @@ func recordsOf(scenario string, seed uint64, days int) []drift.Record {
 	return all
 }
 
-func alarmsOf(tb testing.TB, records []drift.Record) []analyze.DriftAlarm {
+func alarmsOf(tb testing.TB, records []drift.Record) []drift.Alarm {
 	tb.Helper()
-	r := drift.NewReplay(analyze.DriftOptions{})
+	r := drift.NewReplay(drift.Rules{})
 	for i := range records {
 		if err := r.Add(&records[i]); err != nil {
 			tb.Fatal(err)
@@ -43,7 +43,7 @@ func alarmsOf(tb testing.TB, records []drift.Record) []analyze.DriftAlarm {
 }
 
 // asJSON makes alarms comparable: they hold figures that are NaN.
-func asJSON(tb testing.TB, alarms []analyze.DriftAlarm) string {
+func asJSON(tb testing.TB, alarms []drift.Alarm) string {
 	tb.Helper()
 	var b bytes.Buffer
 	for i := range alarms {
@@ -66,54 +66,10 @@ func TestReplayIsCausal(t *testing.T) {
 		}
 		for _, day := range []int{20, 59, 61, 62, 65, 70} {
 			n := slices.IndexFunc(records, func(r drift.Record) bool { return drift.DayOf(r.Time) > day })
-			want := slices.DeleteFunc(slices.Clone(all), func(a analyze.DriftAlarm) bool { return a.Day > day })
+			want := slices.DeleteFunc(slices.Clone(all), func(a drift.Alarm) bool { return a.Day > day })
 			if got := asJSON(t, alarmsOf(t, records[:n])); got != asJSON(t, want) {
 				t.Errorf("%s up to day %d:\n%swant\n%s", scenario, day, got, asJSON(t, want))
 			}
-		}
-	}
-}
-
-// TestDayByDay checks that a detector that keeps only the epochs between days, and gets the runs of
-// the trailing days in any order, raises the same alarms as a replay of all records.
-func TestDayByDay(t *testing.T) {
-	t.Parallel()
-	for _, scenario := range []string{"score/drop5", "det/quant_sparse", "logprobs/swap_sparse"} {
-		const days = 72
-		records := recordsOf(scenario, 5, days)
-		want := alarmsOf(t, records)
-		if len(want) == 0 {
-			t.Errorf("%s: there is no alarm", scenario)
-		}
-		var runs []analyze.DriftRun
-		for i := range records {
-			r := &records[i]
-			if n := len(runs); n == 0 || runs[n-1].ID != r.Run {
-				runs = append(runs, analyze.DriftRun{ID: r.Run, Submitter: r.Submitter, Day: drift.DayOf(r.Time)})
-			}
-			run := &runs[len(runs)-1]
-			run.Answers = append(run.Answers, r.Answer)
-		}
-		random := rand.New(rand.NewPCG(1, 1))
-		epochs := map[string]int{"first": runs[0].Day}
-		var got []analyze.DriftAlarm
-		var panel *analyze.DriftPanel
-		for day := range days {
-			// A fresh panel computes all kernels again, so most days before the change keep theirs.
-			fresh := day%7 == 0 || day >= changeDay
-			if fresh {
-				panel = analyze.RestoreDriftPanel(analyze.DriftOptions{}, epochs)
-			}
-			for _, i := range random.Perm(len(runs)) {
-				if runs[i].Day == day || fresh && runs[i].Day < day && runs[i].Day > day-62 {
-					panel.Add(runs[i])
-				}
-			}
-			got = append(got, panel.Evaluate(day)...)
-			epochs = panel.Epochs()
-		}
-		if asJSON(t, got) != asJSON(t, want) {
-			t.Errorf("%s: day by day\n%swant\n%s", scenario, asJSON(t, got), asJSON(t, want))
 		}
 	}
 }
@@ -134,6 +90,28 @@ func TestRunsAcrossMidnight(t *testing.T) {
 	got, want := alarmsOf(t, late), alarmsOf(t, records)
 	if len(want) == 0 || len(got) == 0 || got[0].Onset < want[0].Onset-2 || got[0].Onset > want[0].Onset+2 {
 		t.Errorf("%s\nwant about\n%s", asJSON(t, got), asJSON(t, want))
+	}
+}
+
+// TestRunIDsAreForgotten checks that the id of a run names a new run 62 days later, on each of
+// these days.
+func TestRunIDsAreForgotten(t *testing.T) {
+	t.Parallel()
+	for last := 60; last < 72; last++ {
+		r := drift.NewReplay(drift.Rules{})
+		for day := range last + 1 {
+			rec := drift.Record{
+				Time: drift.Date(day), Stream: "s", Run: fmt.Sprint(day % 62), Submitter: "me",
+				Answer: drift.Answer{Prompt: "p", Score: 1},
+			}
+			if err := r.Add(&rec); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.Finish()
+		if s := r.Streams[0].Status; s.Latest != last {
+			t.Errorf("the latest run is of day %d, want day %d", s.Latest, last)
+		}
 	}
 }
 
@@ -167,56 +145,66 @@ func TestCap(t *testing.T) {
 	}
 }
 
-// TestBack checks that a change back to an earlier state names this state, and that a change to a new
-// one does not.
+// TestBack checks that a change back to an earlier state names this state, and that a change to a
+// new one does not, also if a scan goes on after a checkpoint.
 func TestBack(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		last int // the state after the second change
 		back bool
 	}{"back": {0, true}, "on": {2, false}} {
-		r := drift.NewReplay(analyze.DriftOptions{})
 		random := rand.New(rand.NewPCG(9, 9))
+		var runs []drift.Run
 		for day := range 72 {
 			state := []int{0, 1, test.last}[day/30]
 			for s := range 5 {
+				run := drift.Run{ID: fmt.Sprint(day), Submitter: fmt.Sprint(s), Day: day}
 				for p := range 6 {
-					rec := drift.Record{
-						Time: drift.Date(day), Stream: "s", Run: fmt.Sprint(day), Submitter: fmt.Sprint(s),
-						Answer: analyze.DriftAnswer{
-							Prompt: fmt.Sprint(p), HasText: true, Text: fmt.Sprint("answer ", 2*state+random.IntN(3)), Score: 1,
-						},
-					}
-					if err := r.Add(&rec); err != nil {
-						t.Fatal(err)
-					}
+					run.Answers = append(run.Answers, drift.Answer{
+						Prompt: fmt.Sprint(p), HasText: true, Text: fmt.Sprint("answer ", 2*state+random.IntN(3)), Score: 1,
+					})
 				}
+				runs = append(runs, run)
 			}
 		}
-		r.Finish()
+		whole := replayOf(t, runs)
 		var changes []drift.Event
-		for _, e := range r.Streams[0].Events() {
-			if e.Alarm.Kind == analyze.DriftConfirmed {
+		for _, e := range whole.Events() {
+			if e.Alarm.Kind == drift.KindConfirmed {
 				changes = append(changes, e)
 			}
 		}
 		if len(changes) != 2 || changes[0].Back != nil || (changes[1].Back != nil) != test.back {
 			t.Fatalf("%s: changes %+v", name, changes)
 		}
-		if b := changes[1].Back; b != nil && (b.Before != changes[0].Onset || b.P <= analyze.DriftDeletionAlpha) {
+		if b := changes[1].Back; b != nil && (b.Before != changes[0].Onset || b.P <= drift.DeletionAlpha) {
 			t.Errorf("%s: %+v, want the state before day %d", name, b, changes[0].Onset)
+		}
+		for _, cut := range []int{29, 45, 61, 63, 70} {
+			first, err := drift.Scan(drift.Rules{}, drift.Checkpoint{}, cut, sourceOf(runs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			second, err := drift.Scan(drift.Rules{}, stored(t, first.Checkpoint()), 71, sourceOf(runs))
+			if err != nil {
+				t.Fatal(err)
+			}
+			maps.Copy(first.Returns, second.Returns)
+			if !reflect.DeepEqual(first.Returns, whole.Returns) {
+				t.Errorf("%s, cut after day %d: back to %v, want %v", name, cut, first.Returns, whole.Returns)
+			}
 		}
 	}
 }
 
-// TestInterleavedStreams checks that streams do not influence each other, and that alarms are listed
-// by stream.
+// TestInterleavedStreams checks that streams do not influence each other, and that alarms are
+// listed by stream.
 func TestInterleavedStreams(t *testing.T) {
 	t.Parallel()
 	a, b := recordsOf("score/drop5", 1, 75), recordsOf("score/drop10", 1, 75)
 	both := slices.Concat(b, a)
 	slices.SortStableFunc(both, func(x, y drift.Record) int { return x.Time.Compare(y.Time) })
-	r := drift.NewReplay(analyze.DriftOptions{})
+	r := drift.NewReplay(drift.Rules{})
 	for i := range both {
 		if err := r.Add(&both[i]); err != nil {
 			t.Fatal(err)
@@ -266,7 +254,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it measures memory")
 	}
-	r := drift.NewReplay(analyze.DriftOptions{})
+	r := drift.NewReplay(drift.Rules{})
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()
@@ -282,7 +270,7 @@ func TestMemoryIsBounded(t *testing.T) {
 			for p := range 2 {
 				rec := drift.Record{
 					Time: drift.Date(day), Stream: "s", Run: time.Duration(day*10 + s).String(), Submitter: string(rune('a' + s)),
-					Answer: analyze.DriftAnswer{
+					Answer: drift.Answer{
 						Prompt: string(rune('a' + p)), HasText: true,
 						Text: strings.Repeat(time.Duration(day*100+s*10+p).String(), 50), Score: 1,
 					},
@@ -299,8 +287,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
-// FuzzRead checks that no file makes the reader or the detectors panic, that a record that is read is
-// complete, and that an error names the line.
+// FuzzRead checks that no file makes the reader or the detectors panic, that a record that is read
+// is complete, and that an error names the line.
 func FuzzRead(f *testing.F) {
 	good := `{"ts":"2026-01-01T10:00:00Z","stream":"a","run_id":"r","submitter":"s","prompt_id":"p","output":"x","score":1}`
 	f.Add(good)
@@ -309,7 +297,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"v":2}`)
 	f.Add("[]\nnull")
 	f.Fuzz(func(t *testing.T, text string) {
-		r := drift.NewReplay(analyze.DriftOptions{})
+		r := drift.NewReplay(drift.Rules{})
 		err := drift.Read("file", strings.NewReader(text), func(rec *drift.Record) error {
 			if rec.Stream == "" || rec.Run == "" || rec.Submitter == "" || rec.Answer.Prompt == "" || rec.Time.IsZero() {
 				t.Errorf("incomplete record %+v", rec)

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/drift"
 )
 
@@ -190,16 +189,16 @@ func (m *model) sample(random *rand.Rand, prompt, state int, goOn bool, temperat
 }
 
 // logprobs returns the log-probabilities of the five most likely first words.
-func (m *model) logprobs(random *rand.Rand, prompt int) []analyze.TokenLogprob {
+func (m *model) logprobs(random *rand.Rand, prompt int) []drift.TokenLogprob {
 	logits := m.at(prompt, int(m.starts[prompt]))
 	total := 0.0
 	for _, l := range logits {
 		total += math.Exp(float64(l))
 	}
-	all := make([]analyze.TokenLogprob, len(logits))
+	all := make([]drift.TokenLogprob, len(logits))
 	for w, l := range logits {
 		v := float64(l) - math.Log(total) + 0.03*random.NormFloat64()
-		all[w] = analyze.TokenLogprob{Token: vocabulary[w], Value: v}
+		all[w] = drift.TokenLogprob{Token: vocabulary[w], Value: v}
 	}
 	sort.Slice(all, func(i, j int) bool { return all[i].Value > all[j].Value })
 	return all[:5]
@@ -214,7 +213,7 @@ type world struct {
 	crowd    int
 	activity float64
 	// runs makes the records of one run; hour is the time of day from 0 to 24.
-	run     func(day, submitter int, hour float64) []analyze.DriftAnswer
+	run     func(day, submitter int, hour float64) []drift.Answer
 	perDay  func(day, submitter int) int
 	present func(day int) int // the number of submitters on a day
 }
@@ -249,7 +248,7 @@ func (w *world) produce() {
 		type made struct {
 			at        time.Time
 			submitter int
-			answers   []analyze.DriftAnswer
+			answers   []drift.Answer
 		}
 		var runs []made
 		for s := range w.present(day) {
@@ -418,7 +417,7 @@ func (w *world) texts(kind, change string) {
 			return 1
 		}
 	}
-	w.run = func(day, s int, _ float64) []analyze.DriftAnswer {
+	w.run = func(day, s int, _ float64) []drift.Answer {
 		of, t := share(day, s), before
 		if day >= changeDay && !strings.HasPrefix(change, "null") {
 			t = after
@@ -426,14 +425,14 @@ func (w *world) texts(kind, change string) {
 		if change == "null_misconf" && (s == crowdSize || s == 0 && day >= 200) {
 			t = odd
 		}
-		answers := make([]analyze.DriftAnswer, worldPrompts)
+		answers := make([]drift.Answer, worldPrompts)
 		for p := range answers {
 			m := old
 			if of == 1 || of > 0 && w.random.Float64() < of {
 				m = other
 			}
 			text, right := m.answer(w.random, p, t)
-			answers[p] = analyze.DriftAnswer{
+			answers[p] = drift.Answer{
 				Prompt: fmt.Sprintf("p%02d", p), Text: text, HasText: true, Score: indicator(right),
 			}
 			if kind == "logprobs" {
@@ -527,7 +526,7 @@ func (w *world) scores(change string) {
 		w.newcomer()
 	}
 	daily := map[int]float64{}
-	w.run = func(day, s int, hour float64) []analyze.DriftAnswer {
+	w.run = func(day, s int, hour float64) []drift.Answer {
 		now := rates
 		if day >= changeDay && !strings.HasPrefix(change, "null") && (s >= 2 || !strings.HasSuffix(change, "_mask2")) {
 			now = after
@@ -545,13 +544,13 @@ func (w *world) scores(change string) {
 		case strings.HasSuffix(change, "period"):
 			now = shifted(now, 0.30*(0.6*math.Sin(2*math.Pi*hour/24)+0.4*math.Sin(2*math.Pi*(float64(day)+hour/24)/7)))
 		}
-		answers := make([]analyze.DriftAnswer, items)
+		answers := make([]drift.Answer, items)
 		for i, p := range now {
 			score := indicator(w.random.Float64() < p)
 			if strings.HasSuffix(change, "noise5") && w.random.Float64() < 0.05 {
 				score = 1 - score
 			}
-			answers[i] = analyze.DriftAnswer{Prompt: fmt.Sprintf("i%03d", i), Score: score}
+			answers[i] = drift.Answer{Prompt: fmt.Sprintf("i%03d", i), Score: score}
 		}
 		return answers
 	}

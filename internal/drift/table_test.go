@@ -91,9 +91,9 @@ func (m *measured) String() string {
 }
 
 // replayed returns the stream of one simulated replicate after its replay.
-func replayed(tb testing.TB, scenario string, seed uint64, o analyze.DriftOptions) *drift.Stream {
+func replayed(tb testing.TB, scenario string, seed uint64) *drift.Stream {
 	tb.Helper()
-	r := drift.NewReplay(o)
+	r := drift.NewReplay(drift.Rules{})
 	simulate(scenario, seed, func(rec *drift.Record) {
 		if err := r.Add(rec); err != nil {
 			tb.Fatal(err)
@@ -108,23 +108,22 @@ func measure(tb testing.TB, scenario string, seed, n int) *measured {
 	tb.Helper()
 	m := &measured{n: n, alarms: map[string]int{}}
 	null := strings.Contains(scenario, "null")
-	o := analyze.DriftOptions{Conformal: os.Getenv("PLUMB_DRIFT_DETECTOR") == analyze.DriftConformal}
 	for i := range n {
 		start := time.Now()
-		s := replayed(tb, scenario, uint64(seed+i), o)
+		s := replayed(tb, scenario, uint64(seed+i))
 		m.time += time.Since(start)
 		m.days += s.Status.Day + 1 - 14
 		delay, last := 0, map[string]int{}
 		for _, a := range s.Alarms {
 			change := !null && a.Day >= changeDay
-			if change && a.Kind == analyze.DriftConfirmed && delay == 0 {
+			if change && a.Kind == drift.KindConfirmed && delay == 0 {
 				delay = a.Day - changeDay + 1
 			}
 			if day, ok := last[a.Kind]; change || a.Day < 14 || ok && a.Day-day <= 14 {
 				continue
 			}
 			last[a.Kind] = a.Day
-			if a.Kind == analyze.DriftConfirmed {
+			if a.Kind == drift.KindConfirmed {
 				m.wrong++
 			} else {
 				m.alarms[a.Kind]++

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb/internal/agentscript"
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // Agents plays scripts for coding agents, with the errors and faults of the providers. See
@@ -30,23 +31,22 @@ func (a *Agents) Release() { a.model.Release() }
 
 // send sends a reply, or breaks it as the fault of the turn says.
 func (a *Agents) send(w http.ResponseWriter, r *http.Request, rep agentscript.Reply) {
-	s := a.model
-	x := &exchange{s: s, w: w, r: r, rt: routeOf(r), id: s.serial.Add(1), now: time.Now()}
-	x.ask.Model, x.model.Snapshot = rep.Model, rep.Model
+	x := &exchange{s: a.model, w: w, r: r, id: a.model.serial.Add(1), now: time.Now()}
+	x.ask.Route, x.model.Snapshot = rep.Route, rep.Route.Model
 	switch {
 	case rep.Status == http.StatusNotFound:
 		x.fail(problem{kind: noSuchPath})
 	case rep.Status == http.StatusUnauthorized:
-		x.fail(*x.rt.keyProblem(r, ""))
+		x.fail(*x.keyProblem(""))
 	case rep.Status == http.StatusRequestEntityTooLarge:
 		x.fail(problem{kind: tooLarge})
 	case rep.Status != http.StatusOK:
 		x.fail(problem{detail: rep.Message})
-	case x.rt.op == opModels:
+	case x.ask.Endpoint == wire.Models:
 		x.list()
 	default:
-		x.status, x.kind, x.border, x.out = rep.Status, rep.Kind, rep.Border, rep.Body
+		x.status, x.out = rep.Status, rep.Reply
 		x.hold(0)
-		x.deliver(rep.Fault)
+		x.deliver(Fault(rep.Fault))
 	}
 }

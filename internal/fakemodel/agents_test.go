@@ -124,7 +124,7 @@ func TestAgentFaults(t *testing.T) {
 			if !ok {
 				want = tt.statuses[""]
 			}
-			turn := agentscript.Turn{Text: "at last", Fault: tt.fault, Times: 1}
+			turn := agentscript.Turn{Text: "at last", Fault: string(tt.fault), Times: 1}
 			a, url := play(t, fakemodel.Options{}, agentscript.Script{
 				Name:   "s",
 				Scenes: []agentscript.Scene{{Turns: []agentscript.Turn{turn}}},
@@ -138,7 +138,7 @@ func TestAgentFaults(t *testing.T) {
 				!strings.Contains(body, "at last") {
 				t.Errorf("after %s, %s got %d %s", tt.fault, agent, status, body)
 			}
-			if log := a.Requests("s"); log[0].Fault != tt.fault || log[1].Fault != "" {
+			if log := a.Requests("s"); log[0].Fault != string(tt.fault) || log[1].Fault != "" {
 				t.Errorf("the log of %s has the faults %q and %q", agent, log[0].Fault, log[1].Fault)
 			}
 		}

@@ -7,13 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
 	"github.com/tidwall/gjson"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // Answer is one line of the table of answers. It applies to a request that matches all of Prompt,
@@ -77,9 +80,9 @@ func readAnswer(data []byte) (Answer, error) {
 	}
 	a.ID = "" // the id of the case, which its prompt need not contain
 	a.Prompt = input.Str
-	for _, m := range elements(input) {
+	for _, m := range wire.Elements(input) {
 		if m.Get("role").Str == plumb.RoleUser {
-			a.Prompt = contentText(m.Get("content"))
+			a.Prompt = wire.Text(m.Get("content"))
 		}
 	}
 	if ideal := gjson.GetBytes(data, "ideal"); a.Answer == "" && a.Answers == nil {
@@ -147,45 +150,19 @@ func isJudge(ask *Ask) bool {
 	return has("YES") && has("NO")
 }
 
-// finish is how an answer ended.
-type finish int
-
-const (
-	finishStop finish = iota
-	finishLength
-	finishRefusal
-	finishFilter
-)
-
-// reply is an answer, independent of the provider. input includes cached and written tokens, output
-// includes reasoning.
-type reply struct {
-	text   string
-	finish finish
-
-	input, cached, written, reasoning, output int
-}
-
 // answer creates the reply to a request that does not break, or the reply that a fault then breaks.
 func (x *exchange) answer() {
-	x.status, x.kind = 200, "application/json"
-	if x.rt.op == opEmbeddings {
+	x.status = http.StatusOK
+	if x.ask.Endpoint == wire.Embeddings {
 		x.embeddings()
 		return
 	}
-	rep := x.reply()
-	switch {
-	case x.blocks() == BlockPrompt && x.rt.provider != Google && x.rt.provider != Ollama:
+	a := x.reply()
+	if a.Finish == wire.Blocked && x.ask.Provider != wire.Google && x.ask.Provider != wire.Ollama {
 		x.reject(problem{kind: promptBlocked})
-	case x.rt.op == opChat:
-		x.chat(rep)
-	case x.rt.op == opResponses:
-		x.responses(rep)
-	case x.rt.op == opMessages:
-		x.message(rep)
-	default:
-		x.generated(rep)
+		return
 	}
+	x.out = wire.Encode(&x.ask.Request, a)
 }
 
 // blocks returns how the answer is withheld, if it is.
@@ -197,32 +174,46 @@ func (x *exchange) blocks() Block {
 }
 
 // reply decides the answer and its tokens.
-func (x *exchange) reply() reply {
-	rep := reply{text: x.says(), input: 3}
+func (x *exchange) reply() wire.Answer {
+	a := wire.Answer{
+		Text: x.says(), Snapshot: x.model.Snapshot, Fingerprint: "fp_" + hex(hashText(x.model.Snapshot))[:10],
+		ID: x.token(22), At: x.now,
+	}
+	switch {
+	case x.ask.Provider == wire.Ollama:
+		a.ID = strconv.FormatUint(x.id%1000, 10)
+	case x.ask.Endpoint == wire.Chat:
+		a.ID = x.token(29)
+	case x.ask.Endpoint == wire.Responses:
+		a.ID = x.hexToken(48)
+	}
+	t := &a.Tokens
+	t.Input = 3
 	for i := range x.ask.Messages {
-		rep.input += 3 + tokensOf(x.ask.Messages[i].Content)
+		t.Input += 3 + tokensOf(x.ask.Messages[i].Content)
 	}
 	if len(x.ask.Messages) > 0 && !systemRole(x.ask.Messages[0].Role) && x.ask.System != "" {
-		rep.input += 3 + tokensOf(x.ask.System)
+		t.Input += 3 + tokensOf(x.ask.System)
 	}
-	rep.cached = min(x.model.CachedTokens, rep.input)
-	rep.written = min(x.model.CacheWriteTokens, rep.input-rep.cached)
+	t.CacheRead = min(x.model.CachedTokens, t.Input)
+	t.CacheWrite = min(x.model.CacheWriteTokens, t.Input-t.CacheRead)
 	switch x.blocks() {
 	case BlockPrompt:
-		rep.text, rep.finish = "", finishRefusal
+		a.Text, a.Finish = "", wire.Blocked
 	case BlockRefusal:
-		rep.text, rep.finish = "I'm sorry, but I can't help with that.", finishRefusal
+		a.Text, a.Finish = "I'm sorry, but I can't help with that.", wire.Refused
 	case BlockFilter:
-		rep.text, rep.finish = cutText(rep.text, len(rep.text)/2), finishFilter
+		a.Text, a.Finish = cutText(a.Text, len(a.Text)/2), wire.Filtered
 	}
-	rep.reasoning = x.model.Reasoning
-	rep.output = rep.reasoning + tokensOf(rep.text)
-	if limit := x.ask.Parameters.MaxOutputTokens; limit != nil && *limit > 0 && rep.output > int(*limit) {
-		rep.output, rep.finish = int(*limit), finishLength
-		rep.reasoning = min(rep.reasoning, rep.output)
-		rep.text = cutText(rep.text, 4*(rep.output-rep.reasoning))
+	t.Reasoning = x.model.Reasoning
+	t.Output = t.Reasoning + tokensOf(a.Text)
+	if limit := x.ask.Parameters.MaxOutputTokens; limit != nil && *limit > 0 &&
+		t.Output > int(*limit) && a.Finish != wire.Blocked {
+		t.Output, a.Finish = int(*limit), wire.CutOff
+		t.Reasoning = min(t.Reasoning, t.Output)
+		a.Text = cutText(a.Text, 4*(t.Output-t.Reasoning))
 	}
-	return rep
+	return a
 }
 
 // says returns the model's text.

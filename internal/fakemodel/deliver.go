@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // rejections are the faults that are problems of a request.
@@ -36,15 +38,15 @@ func (x *exchange) deliver(fault Fault) {
 	case FaultRefused:
 		x.refuseOne()
 	case FaultWrongKey:
-		x.fail(*x.rt.keyProblem(x.r, ""))
+		x.fail(*x.keyProblem(""))
 	case FaultHTML:
-		x.out, x.border, x.kind, x.proxied = []byte(htmlPage), "", "text/html; charset=UTF-8", true
+		x.out, x.proxied = wire.Reply{ContentType: "text/html; charset=UTF-8", Body: []byte(htmlPage)}, true
 		x.send()
 	case FaultEmpty:
-		x.out, x.border = nil, ""
+		x.out.Body, x.out.Border = nil, ""
 		x.send()
 	case FaultMalformed:
-		x.out = append(x.out[:len(x.out)*2/3], "\x00<garbled>"...)
+		x.out.Body = append(x.out.Body[:len(x.out.Body)*2/3], "\x00<garbled>"...)
 		x.send()
 	default:
 		if slices.Contains(HostileReplies(), fault) {
@@ -67,17 +69,17 @@ func (x *exchange) refuseOne() {
 		return
 	}
 	p := optional[mix(x.s.options.Seed, hashText(x.prompt), 5)%uint64(len(optional))]
-	x.fail(problem{kind: unsupportedParameter, param: p.name})
+	x.fail(problem{kind: unsupportedParameter, param: p.Name})
 }
 
 // send sends the reply: all at once, or event by event.
 func (x *exchange) send() {
 	x.header(x.length())
-	if x.border == "" {
-		_, _ = x.w.Write(x.out) // the error means that the client left
+	if x.out.Border == "" {
+		_, _ = x.w.Write(x.out.Body) // the error means that the client left
 		return
 	}
-	for event := range bytes.SplitAfterSeq(x.out, []byte(x.border)) {
+	for event := range bytes.SplitAfterSeq(x.out.Body, []byte(x.out.Border)) {
 		if !x.write(event) {
 			return
 		}
@@ -88,7 +90,7 @@ func (x *exchange) send() {
 func (x *exchange) header(length int) {
 	x.s.countStatus(x.status)
 	h := x.w.Header()
-	h["Content-Type"] = []string{x.kind}
+	h["Content-Type"] = []string{x.out.ContentType}
 	if length >= 0 {
 		h["Content-Length"] = []string{strconv.Itoa(length)}
 	}
@@ -114,7 +116,7 @@ func (x *exchange) write(b []byte) bool {
 
 // breakOff serves the faults below HTTP. The panic makes net/http end the connection abnormally.
 func (x *exchange) breakOff(fault Fault) {
-	half := x.out[:len(x.out)/2]
+	half := x.out.Body[:len(x.out.Body)/2]
 	switch fault {
 	case FaultReset:
 		x.s.countStatus(0)
@@ -154,10 +156,10 @@ func (x *exchange) breakOff(fault Fault) {
 
 // length is the announced length: that of the body, or unknown for a stream.
 func (x *exchange) length() int {
-	if x.border != "" {
+	if x.out.Border != "" {
 		return -1
 	}
-	return len(x.out)
+	return len(x.out.Body)
 }
 
 // reset closes the connection so that the client receives a reset instead of an end.
@@ -233,8 +235,8 @@ func (x *exchange) dribble() {
 	}
 	x.header(x.length())
 	const pieces = 20
-	size := len(x.out)/pieces + 1
-	for rest := x.out; len(rest) > 0; {
+	size := len(x.out.Body)/pieces + 1
+	for rest := x.out.Body; len(rest) > 0; {
 		n := min(size, len(rest))
 		if !x.write(rest[:n]) || !x.pause(whole/pieces) {
 			return

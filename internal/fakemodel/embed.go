@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // Vector returns the embedding of a text: its words and their trigrams, hashed to the given number
@@ -40,63 +42,48 @@ func Vector(s string, dimensions int) []float32 {
 	return out
 }
 
-// embedEnd is the end of OpenAI's reply to a request for vectors.
-const embedEnd = `
-  ],
-  "model": %s,
-  "usage": {
-    "prompt_tokens": %d,
-    "total_tokens": %d
-  }
-}
-`
-
 // embeddings writes the vectors of the texts.
 func (x *exchange) embeddings() {
-	begin, between, end := "{\n  \"object\": \"list\",\n  \"data\": [", ",", embedEnd
-	if x.rt.provider == Google {
-		x.kind = googleJSON
-		begin, between, end = "{\n  \"embeddings\": [", ", ", "]\n}\n"
-	}
-	b := template(x.out, begin)
+	list := make([]any, len(x.texts))
 	tokens := 0
 	for i, t := range x.texts {
 		tokens += max(1, tokensOf(t))
-		if i > 0 {
-			b = append(b, between...)
-		}
 		v := Vector(t, x.dimensions)
-		if x.rt.provider == Google {
-			b = append(appendVector(append(b, `{"values": `...), v), '}')
-			continue
+		switch {
+		case x.ask.Provider == wire.Google:
+			list[i] = wire.Object{"values", rendered(v)}
+		case x.packed:
+			list[i] = wire.Object{"object", "embedding", "index", i, "embedding", packed(v)}
+		default:
+			list[i] = wire.Object{"object", "embedding", "index", i, "embedding", rendered(v)}
 		}
-		b = template(b, "\n    {\n      \"object\": \"embedding\",\n      \"index\": %d,\n      \"embedding\": ", i)
-		if x.packed {
-			b = appendPacked(b, v)
-		} else {
-			b = appendVector(b, v)
-		}
-		b = append(b, "\n    }"...)
 	}
-	x.out = template(b, end, x.model.Snapshot, tokens, tokens)
+	if x.ask.Provider == wire.Google {
+		x.put(true, "embeddings", list)
+	} else {
+		x.put(true, "object", "list", "data", list, "model", x.model.Snapshot,
+			"usage", wire.Object{"prompt_tokens", tokens, "total_tokens", tokens})
+	}
+	x.out.Body = append(x.out.Body, '\n')
 }
 
-func appendVector(b []byte, v []float32) []byte {
-	b = append(b, '[')
+// rendered returns the vector as a JSON list.
+func rendered(v []float32) wire.Raw {
+	b := []byte{'['}
 	for i, f := range v {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = strconv.AppendFloat(b, float64(f), 'f', -1, 32)
 	}
-	return append(b, ']')
+	return wire.Raw(append(b, ']'))
 }
 
-// appendPacked appends the vector as base64 of little-endian 32-bit floats, in quotes.
-func appendPacked(b []byte, v []float32) []byte {
+// packed returns the vector as base64 of little-endian 32-bit floats.
+func packed(v []float32) string {
 	raw := make([]byte, 0, 4*len(v))
 	for _, f := range v {
 		raw = binary.LittleEndian.AppendUint32(raw, math.Float32bits(f))
 	}
-	return append(base64.StdEncoding.AppendEncode(append(b, '"'), raw), '"')
+	return base64.StdEncoding.EncodeToString(raw)
 }

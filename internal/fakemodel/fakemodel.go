@@ -1,7 +1,6 @@
-// Package fakemodel is a model server for tests and benchmarks. It implements the wire formats of
-// the real model APIs (OpenAI and compatible servers, Azure, Anthropic, Google, Ollama) as far as
-// Plumb uses them, which is without streams. It validates requests as the APIs do, answers from a
-// table or a function, and simulates all kinds of network and provider failures.
+// Package fakemodel is a model server for tests and benchmarks, in the formats of package wire. It
+// rejects requests as the providers do, answers from a table or a function, and simulates all kinds
+// of network and provider failures.
 //
 // Its behavior depends only on the seed, the prompt and the number of earlier requests with the
 // prompt, never on time or chance: [Faults.Truth] predicts which prompts can be answered. So a
@@ -21,19 +20,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-)
-
-// Provider is the API of a request.
-type Provider string
-
-// The providers. A request to an OpenAI path is for Ollama below the prefix /ollama, for Azure with
-// an api-key header or below /openai/deployments, and for OpenAI otherwise.
-const (
-	OpenAI    Provider = "openai"
-	Azure     Provider = "azure"
-	Anthropic Provider = "anthropic"
-	Google    Provider = "google"
-	Ollama    Provider = "ollama"
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // Options configure a [Server]. The zero value answers every model at once, and never breaks.
@@ -105,25 +92,13 @@ const (
 
 // Ask is one request as the server understood it.
 type Ask struct {
-	Provider Provider
-	// Endpoint is the operation: "chat", "responses", "messages" or "generateContent".
-	Endpoint string
-	Model    string
-	// System is the text of all system and developer messages, in any format.
-	System string
-	// Messages are those of the conversation in order, with their roles on the wire, except that
-	// Google's "model" becomes "assistant". They include system messages of OpenAI and Ollama, but
-	// not of Anthropic and Google.
-	Messages []plumb.Message
-	// Parameters are the sampling parameters of the request.
-	Parameters plumb.Parameters
+	wire.Request
 	// Count is how often this model has answered this prompt before.
 	Count int
 	// Judge is set for a question that requests YES or NO.
 	Judge bool
-	// Header and Body are the request itself. They must not be changed or kept.
+	// Header is that of the request. It must not be changed or kept.
 	Header http.Header
-	Body   []byte
 }
 
 // Prompt is the text of the last user message.
@@ -142,6 +117,7 @@ type Server struct {
 	options  Options
 	answers  *table
 	dates    map[string]string // see dates
+	wordings wordings
 	started  time.Time
 	released chan struct{}
 	release  sync.Once
@@ -170,7 +146,7 @@ func New(o Options) *Server {
 		o.RetryAfter = time.Second
 	}
 	return &Server{
-		options: o, answers: newTable(o.Answers), dates: dates(), started: time.Now(), released: make(chan struct{}),
+		options: o, answers: newTable(o.Answers), dates: dates(), wordings: readWordings(), started: time.Now(), released: make(chan struct{}),
 		asked: map[question]*asked{},
 		stats: Stats{Requests: map[string]int64{}, Faults: map[Fault]int64{}, Statuses: map[int]int64{}},
 	}

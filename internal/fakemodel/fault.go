@@ -4,12 +4,10 @@ import (
 	"encoding/binary"
 	"slices"
 	"time"
-
-	"github.com/plumb-eval/plumb/internal/agentscript"
 )
 
 // Fault is one way in which a request breaks.
-type Fault = agentscript.Fault
+type Fault string
 
 // The faults. Those with a status have the provider's own error body.
 const (

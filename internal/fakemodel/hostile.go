@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"encoding/json"
 	"net/http"
+
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // The hostile replies have status 200 and are JSON, or nearly. They contain no answer, or an error
@@ -40,22 +42,22 @@ func HostileReplies() []Fault {
 // hostile sends a hostile reply.
 func (x *exchange) hostile(fault Fault) {
 	var reply map[string]any
-	if x.border != "" || json.Unmarshal(x.out, &reply) != nil {
+	if x.out.Border != "" || json.Unmarshal(x.out.Body, &reply) != nil {
 		x.fail(problem{kind: serverError})
 		return
 	}
 	switch fault {
 	case hostileStream:
-		x.out = append(append([]byte("data: "), x.out...), "\n\ndata: [DONE]\n\n"...)
+		x.out.Body = append(append([]byte("data: "), x.out.Body...), "\n\ndata: [DONE]\n\n"...)
 	case hostileList:
-		x.out = append(append([]byte("["), x.out...), ']')
+		x.out.Body = append(append([]byte("["), x.out.Body...), ']')
 	case hostileErrorText:
-		x.out = []byte(`{"error":"the model is loading"}`)
+		x.out.Body = []byte(`{"error":"the model is loading"}`)
 	case hostileOverloaded:
-		x.out = []byte(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)
+		x.out.Body = []byte(`{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}`)
 	default:
 		x.spoil(fault, reply)
-		x.out, _ = json.Marshal(reply) //nolint:errchkjson // derived from JSON
+		x.out.Body, _ = json.Marshal(reply) //nolint:errchkjson // derived from JSON
 	}
 	x.send()
 }
@@ -65,19 +67,19 @@ func (x *exchange) hostile(fault Fault) {
 func (x *exchange) spoil(fault Fault, reply map[string]any) {
 	list, holder, place := "data", reply, ""
 	end, word := "status", "failed"
-	switch x.rt.op {
-	case opChat:
+	switch x.ask.Endpoint {
+	case wire.Chat:
 		list, place, end, word = "choices", "message", "finish_reason", "error"
 		holder = first(reply, list)
-	case opResponses:
+	case wire.Responses:
 		list = "output"
-	case opMessages:
+	case wire.Messages:
 		list, end, word = "content", "stop_reason", "error"
-	case opGenerate:
+	case wire.Generate:
 		list, place, end, word = "candidates", "content", "finishReason", "MALFORMED_RESPONSE"
 		holder = first(reply, list)
 	default:
-		if x.rt.provider == Google {
+		if x.ask.Provider == wire.Google {
 			list = "embeddings"
 		}
 	}
@@ -86,7 +88,7 @@ func (x *exchange) spoil(fault Fault, reply map[string]any) {
 	case hostileErrorBeside:
 		reply["error"] = map[string]any{"code": http.StatusBadGateway, "message": "Upstream died."}
 	case hostileBrokeOff:
-		if holder[end] = word; x.rt.op == opEmbeddings {
+		if holder[end] = word; x.ask.Endpoint == wire.Embeddings {
 			delete(reply, list) // vectors have no finish reason
 		}
 	case hostileNull:
@@ -97,6 +99,7 @@ func (x *exchange) spoil(fault Fault, reply map[string]any) {
 		reply[list] = []any{}
 	case hostileNumber:
 		holder[place] = 5
+	default: // the others replace the whole reply
 	}
 }
 

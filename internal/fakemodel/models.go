@@ -1,10 +1,14 @@
 package fakemodel
 
 import (
+	"cmp"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // RealModels returns models that behave like the real ones of these names: dated snapshots,
@@ -38,8 +42,8 @@ func dates() map[string]string {
 }
 
 // snapshot returns the dated name that the provider uses for a model.
-func (s *Server) snapshot(provider Provider, model string) string {
-	if date := s.dates[model]; date != "" && provider != Google && provider != Ollama {
+func (s *Server) snapshot(provider wire.Provider, model string) string {
+	if date := s.dates[model]; date != "" && provider != wire.Google && provider != wire.Ollama {
 		return model + "-" + date
 	}
 	return model
@@ -47,69 +51,64 @@ func (s *Server) snapshot(provider Provider, model string) string {
 
 // list replies with the list of models.
 func (x *exchange) list() {
-	x.status, x.kind = 200, "application/json"
+	x.status = http.StatusOK
 	known := x.s.options.Models
 	if known == nil {
 		known = RealModels()
 	}
-	own := slices.Sorted(maps.Keys(known))
-	own = slices.DeleteFunc(own, func(name string) bool { return !x.rt.provider.has(name) })
-	var items []byte
-	for _, name := range own {
-		items = append(x.listed(items, name), ',')
-	}
-	all := strings.TrimSuffix(string(items), ",")
-	switch x.rt.provider {
-	case Anthropic:
-		first, last := "", ""
-		if len(own) > 0 {
-			first, last = own[0], own[len(own)-1]
+	list, first, last := []any{}, "", ""
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if has(x.ask.Provider, name) {
+			list, first, last = append(list, x.listed(name)), cmp.Or(first, name), name
 		}
-		x.out = template(x.out, `{"data":[%v],"has_more":false,"first_id":%s,"last_id":%s}`, all, first, last)
-	case Google:
-		x.kind = googleJSON
-		x.out = template(x.out, `{"models":[%v]}`, all)
+	}
+	switch x.ask.Provider {
+	case wire.Anthropic:
+		x.put(false, "data", list, "has_more", false, "first_id", first, "last_id", last)
+	case wire.Google:
+		x.put(false, "models", list)
 	default:
-		x.out = template(x.out, `{"object":"list","data":[%v]}`, all)
+		x.put(false, "object", "list", "data", list)
 	}
 	x.send()
 }
 
 // has reports whether the provider lists a model of that name. Every provider lists names without a
 // known prefix.
-func (p Provider) has(name string) bool {
-	owner := Provider("")
-	for prefix, p := range map[string]Provider{
-		"gpt-": OpenAI, "text-embedding-": OpenAI, "o1": OpenAI, "o3": OpenAI, "o4": OpenAI, "claude-": Anthropic,
-		"gemini-": Google, "qwen": Ollama, "llama": Ollama, "mistral": Ollama, "nomic": Ollama,
+func has(p wire.Provider, name string) bool {
+	owner := wire.Provider("")
+	for prefix, p := range map[string]wire.Provider{
+		"gpt-": wire.OpenAI, "text-embedding-": wire.OpenAI, "o1": wire.OpenAI, "o3": wire.OpenAI, "o4": wire.OpenAI, "claude-": wire.Anthropic,
+		"gemini-": wire.Google, "qwen": wire.Ollama, "llama": wire.Ollama, "mistral": wire.Ollama, "nomic": wire.Ollama,
 	} {
 		if strings.HasPrefix(name, prefix) {
 			owner = p
 		}
 	}
-	return owner == "" || owner == p || owner == OpenAI && p == Azure
+	return owner == "" || owner == p || owner == wire.OpenAI && p == wire.Azure
 }
 
-// listed appends one model of a list.
-func (x *exchange) listed(b []byte, name string) []byte {
+// listed is one model of a list.
+func (x *exchange) listed(name string) wire.Object {
 	created, owner := x.s.started.UTC().Truncate(24*time.Hour), "system"
-	switch x.rt.provider {
-	case Anthropic:
-		return template(b, `{"type":"model","id":%s,"display_name":%s,"created_at":%s}`,
-			name, name, created.Format(time.RFC3339))
-	case Google:
-		methods := `["generateContent","countTokens","createCachedContent","batchGenerateContent"]`
-		if strings.Contains(name, "embedding") {
-			methods = `["embedContent","countTextTokens","countTokens","asyncBatchEmbedContent"]`
+	switch x.ask.Provider {
+	case wire.Anthropic:
+		return wire.Object{
+			"type", "model", "id", name, "display_name", name, "created_at", created.Format(time.RFC3339),
 		}
-		return template(b, `{"name":%s,"version":"001","displayName":%s,"description":"A `+
-			`fake.","inputTokenLimit":1048576,`+
-			`"outputTokenLimit":65536,"supportedGenerationMethods":%v,"temperature":1,"topP":0.95,"topK":64,`+
-			`"maxTemperature":2}`,
-			"models/"+name, name, methods)
-	case Ollama:
+	case wire.Google:
+		methods := []any{"generateContent", "countTokens", "createCachedContent", "batchGenerateContent"}
+		if strings.Contains(name, "embedding") {
+			methods = []any{"embedContent", "countTextTokens", "countTokens", "asyncBatchEmbedContent"}
+		}
+		return wire.Object{
+			"name", "models/" + name, "version", "001", "displayName", name, "description", "A fake.",
+			"inputTokenLimit", 1048576, "outputTokenLimit", 65536, "supportedGenerationMethods", methods,
+			"temperature", 1, "topP", wire.Raw("0.95"), "topK", 64, "maxTemperature", 2,
+		}
+	case wire.Ollama:
 		owner = "library"
 	default:
 	}
-	return template(b, `{"id":%s,"object":"model","created":%d,"owned_by":%s}`, name, created.Unix(), owner)
+	return wire.Object{"id", name, "object", "model", "created", created.Unix(), "owned_by", owner}
 }

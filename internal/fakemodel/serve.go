@@ -7,9 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tidwall/gjson"
-
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // bodyLimit is the largest request body, as for the real APIs.
@@ -17,10 +16,9 @@ const bodyLimit = 32 << 20
 
 // exchange is one request with its reply.
 type exchange struct {
-	s  *Server
-	w  http.ResponseWriter
-	r  *http.Request
-	rt route
+	s *Server
+	w http.ResponseWriter
+	r *http.Request
 	// id numbers the requests; now is the time of this one.
 	id  uint64
 	now time.Time
@@ -30,28 +28,16 @@ type exchange struct {
 	// entry is the matching line of the table, if any.
 	entry *Answer
 	model Model
-	// present are the request parameters that a model can reject, with their values, by their names
-	// on the wire.
-	present []parameter
-	// thinking is set if the request wants visible thoughts.
-	thinking bool
 	// texts are the texts to embed as vectors of the given length; packed means base64.
 	texts      []string
 	dimensions int
 	packed     bool
 
-	// out is the body of the reply. Each event of a stream ends with border, which is "" for other
-	// replies.
-	out    []byte
-	border string
+	out wire.Reply
 	// proxied is set if the reply comes from a proxy, not from the provider.
 	proxied bool
-	kind    string
 	status  int
 }
-
-// parameter is a named value of a request.
-type parameter struct{ name, value string }
 
 // ServeHTTP implements [http.Handler]. Besides the APIs it serves its figures at /fakemodel/stats.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -62,35 +48,35 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	x := &exchange{s: s, w: w, r: r, rt: routeOf(r), id: s.serial.Add(1), now: time.Now()}
+	x := &exchange{s: s, w: w, r: r, id: s.serial.Add(1), now: time.Now()}
+	x.ask.Route = wire.RouteOf(r)
 	x.serve()
 }
 
 func (x *exchange) serve() {
-	rt := x.rt
-	if rt.op == opNone {
+	if x.ask.Endpoint == "" || x.ask.Endpoint == wire.Count {
 		x.fail(problem{kind: noSuchPath})
 		return
 	}
 	method := http.MethodPost
-	if rt.op == opModels {
+	if x.ask.Endpoint == wire.Models {
 		method = http.MethodGet
 	}
 	if x.r.Method != method {
 		x.fail(problem{kind: wrongMethod})
 		return
 	}
-	if want := x.s.options.Key; want != "" && rt.provider != Ollama {
-		if p := rt.keyProblem(x.r, want); p != nil {
+	if want := x.s.options.Key; want != "" && x.ask.Provider != wire.Ollama {
+		if p := x.keyProblem(want); p != nil {
 			x.fail(*p)
 			return
 		}
 	}
-	if rt.op == opModels {
+	if x.ask.Endpoint == wire.Models {
 		x.list()
 		return
 	}
-	limited := x.s.enter(rt, x.now)
+	limited := x.enter()
 	defer x.s.inFlight.Add(-1)
 	var body bytes.Buffer
 	body.Grow(int(min(max(x.r.ContentLength, 0), bodyLimit)) + bytes.MinRead)
@@ -111,14 +97,15 @@ func (x *exchange) serve() {
 }
 
 // enter counts a request, and reports whether it exceeds a limit.
-func (s *Server) enter(rt route, now time.Time) bool {
+func (x *exchange) enter() bool {
+	s := x.s
 	n := s.inFlight.Add(1)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.stats.Requests[string(rt.provider)+" "+string(rt.op)]++
+	s.stats.Requests[string(x.ask.Provider)+" "+string(x.ask.Endpoint)]++
 	s.stats.MaxConcurrent = max(s.stats.MaxConcurrent, n)
 	limited := s.options.MaxConcurrent > 0 && n > int64(s.options.MaxConcurrent) ||
-		!s.bucket.take(now, s.options.RatePerMinute)
+		!s.bucket.take(x.now, s.options.RatePerMinute)
 	if limited {
 		s.stats.Limited++
 	}
@@ -150,13 +137,12 @@ func (b *bucket) take(now time.Time, perMinute int) bool {
 // understand parses the request and finds its model. It returns the problem if the provider would
 // reject it.
 func (x *exchange) understand(body []byte) *problem {
-	if !json.Valid(body) {
+	q, err := wire.Read(x.ask.Route, body)
+	if err != nil {
 		return &problem{kind: badJSON}
 	}
-	x.ask = Ask{
-		Provider: x.rt.provider, Endpoint: string(x.rt.op), Model: x.rt.model, Header: x.r.Header, Body: body,
-	}
-	if p := x.parse(gjson.ParseBytes(body)); p != nil {
+	x.ask = Ask{Request: q, Header: x.r.Header}
+	if p := x.check(); p != nil {
 		return p
 	}
 	if x.prompt == "" {
@@ -167,17 +153,17 @@ func (x *exchange) understand(body []byte) *problem {
 		return &problem{kind: noSuchModel}
 	}
 	if x.model.Snapshot == "" {
-		x.model.Snapshot = x.s.snapshot(x.rt.provider, x.ask.Model)
+		x.model.Snapshot = x.s.snapshot(x.ask.Provider, x.ask.Model)
 	}
 	if x.model.NoQuota {
 		return &problem{kind: noQuota}
 	}
-	for _, p := range x.present {
-		if slices.Contains(x.model.Refuses, p.name) {
-			return &problem{kind: unsupportedParameter, param: p.name}
+	for _, p := range x.ask.Sent {
+		if slices.Contains(x.model.Refuses, p.Name) {
+			return &problem{kind: unsupportedParameter, param: p.Name}
 		}
-		if slices.Contains(x.model.RefusesValue, p.name) && p.value != "1" && p.value != "1.0" {
-			return &problem{kind: unsupportedValue, param: p.name, detail: p.value}
+		if value := p.Value.Raw; slices.Contains(x.model.RefusesValue, p.Name) && value != "1" && value != "1.0" {
+			return &problem{kind: unsupportedValue, param: p.Name, detail: value}
 		}
 	}
 	return nil
@@ -186,7 +172,7 @@ func (x *exchange) understand(body []byte) *problem {
 // perform counts the question, waits for the model's latency, and replies or breaks.
 func (x *exchange) perform() {
 	s := x.s
-	x.ask.Judge = x.rt.op != opEmbeddings && isJudge(&x.ask)
+	x.ask.Judge = x.ask.Endpoint != wire.Embeddings && isJudge(&x.ask)
 	if s.options.Answer == nil {
 		x.entry = s.answers.find(&x.ask, x.prompt)
 	}
@@ -222,7 +208,7 @@ func (x *exchange) count(h uint64) Fault {
 	if x.ask.Judge {
 		s.stats.Judged++
 	}
-	if x.entry == nil && s.options.Answer == nil && !x.ask.Judge && x.rt.op != opEmbeddings {
+	if x.entry == nil && s.options.Answer == nil && !x.ask.Judge && x.ask.Endpoint != wire.Embeddings {
 		s.stats.Unprepared++
 	}
 	return fault
@@ -247,9 +233,9 @@ func (x *exchange) fault(h uint64, attempt int) Fault {
 
 // optional returns the request parameters that a provider can reject while the request still makes
 // sense.
-func (x *exchange) optional() []parameter {
-	return slices.DeleteFunc(slices.Clone(x.present), func(p parameter) bool {
-		switch p.name {
+func (x *exchange) optional() []wire.Parameter {
+	return slices.DeleteFunc(slices.Clone(x.ask.Sent), func(p wire.Parameter) bool {
+		switch p.Name {
 		case "temperature", "top_p", "topP", "top_k", "topK", "seed", "reasoning_effort", "reasoning.effort":
 			return false
 		}

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb/internal/fakemodel"
+	"github.com/plumb-eval/plumb/internal/wire"
 )
 
 // post sends a body, and returns status and body of the reply.
@@ -133,7 +134,7 @@ func TestAsk(t *testing.T) {
 	_, url := start(t, fakemodel.Options{Answer: func(a fakemodel.Ask) string {
 		mu.Lock()
 		defer mu.Unlock()
-		a.Header, a.Body = a.Header.Clone(), slices.Clone(a.Body)
+		a.Header = a.Header.Clone()
 		got = append(got, a)
 		return "ok"
 	}})
@@ -146,15 +147,15 @@ func TestAsk(t *testing.T) {
 		"contents":[{"role":"user","parts":[{"text":"a"}]},{"role":"model","parts":[{"text":"b"}]},{"role":"user","parts":[{"text":"last"}]}],
 		"generationConfig":{"temperature":0,"seed":42,"maxOutputTokens":7}}`, nil)
 	want := []struct {
-		provider fakemodel.Provider
-		endpoint string
+		provider wire.Provider
+		endpoint wire.Endpoint
 		system   string
 		roles    string
 		limit    int64
 	}{
-		{fakemodel.OpenAI, "chat", "d", "developer user assistant user", 7},
-		{fakemodel.Anthropic, "messages", "s", "user", 7},
-		{fakemodel.Google, "generateContent", "s", "user assistant user", 7},
+		{wire.OpenAI, "chat", "d", "developer user assistant user", 7},
+		{wire.Anthropic, "messages", "s", "user", 7},
+		{wire.Google, "generateContent", "s", "user assistant user", 7},
 	}
 	if len(got) != len(want) {
 		t.Fatalf("asked %d times, want %d", len(got), len(want))

@@ -10,7 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/compare"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
@@ -108,10 +108,10 @@ func (j *Job) accompany(d *compare.Deciding) {
 	o.Dir, o.Sampler, o.Verify = c.dir, d.Baseline(indexes), nil
 	o.Index = &runlog.Index{}
 	c.closers = append(c.closers, o.Index.Close)
-	results := report.NewResults(&report.Source{Sessions: o.Index.Sessions}, "", report.Full)
+	document := results.NewWriter(results.Options{Sessions: o.Index.Sessions})
 	o.Emit = func(ev plumb.Event, state *plumb.Run) error {
 		if ev.Type == plumb.EventRunFinished {
-			return c.writeResults(c.dir, results, state, o.Index)
+			return c.writeResults(c.dir, document, state, o.Index)
 		}
 		if n := ev.Note; n != nil && n.Level == "warning" {
 			j.Note(plumb.Note{Level: n.Level, Text: "the baseline: " + strings.TrimSpace(n.Text), Hint: n.Hint})

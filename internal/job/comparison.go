@@ -13,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/report/kind"
+	"github.com/plumb-eval/plumb/internal/results"
 )
 
 // ComparisonReports are the reports of a comparison that the user wants: "name" or "name:path".
@@ -62,7 +63,7 @@ func (p *Project) Compare(m *compare.Matching, o compare.Options) (*report.Compa
 }
 
 // sessionsOf reads the sessions of a side without secrets. It returns nil if the side is not a run.
-func (p *Project) sessionsOf(s *compare.Side) report.Sessions {
+func (p *Project) sessionsOf(s *compare.Side) results.Sessions {
 	if s.Kind != compare.SourceRun {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/agent/proof"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
@@ -32,16 +33,6 @@ func (d *Distrusted) failure() *plumb.Failure {
 		d.Agent, d.Version, d.At.Format(time.DateOnly), d.Error)
 	f.Hint = "use a version of the agent that Plumb supports, or a newer Plumb; plumb doctor --agents checks again"
 	return f
-}
-
-// A Proof is the result of plumb doctor --agents for one runner.
-type Proof struct {
-	Config plumb.RunnerConfig
-	// Version and Error describe the agent and what is wrong with its adapter.
-	Version, Error string
-	// OK means that the adapter works, Misreports that it does not. Both are false if the agent
-	// could not be tried.
-	OK, Misreports bool
 }
 
 // userCache returns a path in the user's cache directory, or "" if the user has no home directory.
@@ -78,21 +69,21 @@ func (p *Project) readDistrust() map[string]Distrusted {
 
 // KeepDistrust records in the user's cache the agents whose adapter misreports, and removes those
 // whose adapter works.
-func (p *Project) KeepDistrust(ctx context.Context, proofs []Proof) error {
+func (p *Project) KeepDistrust(ctx context.Context, proofs []proof.Result) error {
 	change := func(known map[string]Distrusted) (changed bool) {
-		for _, proof := range proofs {
-			key, ok := p.programState(proof.Config.Agent)
+		for _, r := range proofs {
+			key, ok := p.programState(r.Config.Agent)
 			if !ok {
 				continue
 			}
 			_, was := known[key]
 			switch {
-			case proof.Misreports:
+			case r.Misreports:
 				known[key] = Distrusted{
-					Agent: proof.Config.Agent.Type, Version: proof.Version, Error: proof.Error, At: p.env.Now().UTC(),
+					Agent: r.Config.Agent.Type, Version: r.Version, Error: r.Error, At: p.env.Now().UTC(),
 				}
 				changed = true
-			case proof.OK && was:
+			case r.OK && was:
 				delete(known, key)
 				changed = true
 			}

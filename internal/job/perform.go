@@ -10,6 +10,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/report/kind"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
@@ -59,7 +60,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	defer func() { err = errors.Join(err, index.Close()) }()
 	display := j.project.reportOptions(dir.Path)
 	display.Waiting = j.factory.transport.Waiting
-	display.Redact, display.Closed, display.Sessions = j.factory.redact, j.Spec.Demo, index.Sessions
+	display.Redact, display.Closed, display.Sessions, display.Stored = j.factory.redact, j.Spec.Demo, index.Sessions, index.Stored
 	if !resumed { // an earlier version may have written the log of a resumed run
 		display.Fresh, display.Temp = true, dir.Path
 	}
@@ -71,10 +72,8 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	if err != nil {
 		return nil, err
 	}
-	results := report.NewResults(&report.Source{
-		Sessions: index.Sessions, Calibrations: display.Calibrations, Lifts: display.Lifts,
-	}, display.Temp, report.Full)
-	defer func() { err = errors.Join(err, results.Close()) }()
+	document := display.Results(display.Temp, results.Full)
+	defer func() { err = errors.Join(err, document.Close()) }()
 	var missed map[[2]string]bool // by the baselines
 	if resumed && j.baselines != nil {
 		if missed, err = unsaved(dir.Path); err != nil {
@@ -95,9 +94,9 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 		}
 		// A documented promise: results.json exists when reporters get the end of the run.
 		if ev.Type == plumb.EventRunFinished {
-			notWritten = j.writeResults(dir, results, state, index)
+			notWritten = j.writeResults(dir, document, state, index)
 		} else {
-			_ = results.Report(ev, state) // writeResults returns its error
+			_ = document.Report(ev, state) // writeResults returns its error
 		}
 		return reports.report(ev, state)
 	}
@@ -175,11 +174,11 @@ func (j *Job) record(dir *runlog.Dir) error {
 }
 
 // writeResults writes results.json into the run directory, and appends to the file of --output.
-func (j *Job) writeResults(dir *runlog.Dir, results *report.Results, state *plumb.Run, index *runlog.Index) error {
-	err := runlog.WriteTo(dir.Join(runlog.ResultsFile), func(w io.Writer) error { return results.Write(w, state) })
+func (j *Job) writeResults(dir *runlog.Dir, document *results.Writer, state *plumb.Run, index *runlog.Index) error {
+	err := runlog.WriteTo(dir.Join(runlog.ResultsFile), func(w io.Writer) error { return document.Write(w, state) })
 	if err != nil || j.Spec.Output == "" {
 		return err
 	}
 	// After an interruption, too.
-	return report.AppendBlock(context.Background(), j.Spec.Output, state, index.Sessions)
+	return results.AppendBlock(context.Background(), j.Spec.Output, state, index.Sessions)
 }

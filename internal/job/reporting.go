@@ -18,6 +18,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/report/module"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/suite"
@@ -272,7 +273,7 @@ func (p *Project) Report(ctx context.Context, path string, specs []string) (err 
 
 // Sessions returns the sessions of the earlier run at path. It reads the index of the run when a
 // report asks for the first session, because not all reports ask for one.
-func Sessions(path string) report.Sessions {
+func Sessions(path string) results.Sessions {
 	open := sync.OnceValues(func() (*runlog.Index, error) { return runlog.At(path).Index() })
 	return func(caseID, runnerID string, yield func(plumb.Event) error) error {
 		x, err := open()

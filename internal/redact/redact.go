@@ -172,17 +172,6 @@ func (r *Redactor) Names(s string) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Bytes returns b without the secrets: b itself if it has none, otherwise a new slice.
-func (r *Redactor) Bytes(b []byte) []byte {
-	if !r.Hides() {
-		return b
-	}
-	if clean := r.rewrite(b, nil); clean != nil {
-		return clean
-	}
-	return b
-}
-
 // replace appends text to out, with each match replaced by its marker.
 func replace(out, text []byte, found []match) []byte {
 	at := 0

@@ -8,16 +8,6 @@ import (
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
-// HasAgents reports whether any runner is an agent. Without one the agent columns are empty.
-func HasAgents(run *plumb.Run) bool {
-	for i := range run.Info.Runners {
-		if run.Info.Runners[i].Kind == plumb.RunnerAgent {
-			return true
-		}
-	}
-	return false
-}
-
 // AgentHead lists the agent columns: time, all input and output tokens, the reasoning and cached
 // tokens among them, the tokens that no cache served, steps, and cost.
 func AgentHead() []string {
@@ -98,29 +88,6 @@ func (f *agentFigures) cells(dash string) []string {
 		cost = text.Money(f.cost / float64(f.priced))
 	}
 	return []string{ms, mean(f.input), mean(f.output), mean(f.reasoning), mean(f.cache), mean(f.billable), steps, cost}
-}
-
-// runnerSummary is the documented summary of a runner, extended with the figures of agents.
-type runnerSummary struct {
-	analyze.RunnerSummary
-	// The averages are over sessions. An average is absent when no session reported the figure.
-	AverageSteps   *float64 `json:"averageSteps,omitempty"`
-	AverageCostUSD *float64 `json:"averageCostUsd,omitempty"`
-}
-
-func agentSummary(run *plumb.Run, r int, s analyze.RunnerSummary) runnerSummary {
-	out := runnerSummary{RunnerSummary: s}
-	if run.Info.Runners[r].Kind != plumb.RunnerAgent {
-		return out
-	}
-	sum := agentFiguresOf(run, r)
-	if n := sum.steps.sessions; n > 0 {
-		out.AverageSteps = new(float64(sum.steps.sum) / float64(n))
-	}
-	if sum.priced > 0 {
-		out.AverageCostUSD = new(sum.cost / float64(sum.priced))
-	}
-	return out
 }
 
 // AgentCells are the agent columns of one execution.

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -17,7 +18,7 @@ type Compared struct {
 	Matching *compare.Matching
 	// Baseline and Candidate read the sessions of the two sides. They are nil for sides that are not
 	// runs.
-	Baseline, Candidate Sessions
+	Baseline, Candidate results.Sessions
 }
 
 // FindDifferences looks for the first event at which the sessions of a case differ, for the cases

@@ -9,6 +9,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -93,7 +94,7 @@ func ExcerptOfFailure(f *plumb.Failure) Excerpt {
 
 // WhyOf returns the excerpt of the session that decided an execution, or of the execution if there
 // is no session.
-func WhyOf(e *plumb.Execution, s *Session) Excerpt {
+func WhyOf(e *plumb.Execution, s *results.Session) Excerpt {
 	switch {
 	case s != nil && s.Judgement != nil:
 		return ExcerptOf(s.Judgement)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -65,7 +66,7 @@ func runGateWords(g *plumb.Gate) string {
 	if g.Kind != "" {
 		words += " of " + string(g.Kind) + " " + g.Name
 	}
-	return text.OneLine(words) + " >= " + strconv.FormatFloat(Round12(g.Least*100), 'g', 6, 64) + " %"
+	return text.OneLine(words) + " >= " + strconv.FormatFloat(text.Round(g.Least*100), 'g', 6, 64) + " %"
 }
 
 // gateValue renders what a gate is about.
@@ -77,7 +78,7 @@ func gateValue(o *analyze.GateOutcome, dash string) string {
 	case o.Value == nil:
 		return "no result (" + cells[3] + " measured)"
 	case o.Samples != nil && o.Repetitions.Measured > 0:
-		return sampleWords(&o.Repetitions, dash) + fmt.Sprintf(", %s cases always pass", cells[0])
+		return results.SampleWords(&o.Repetitions, dash) + fmt.Sprintf(", %s cases always pass", cells[0])
 	default:
 		return fmt.Sprintf("%s (%s), %s", cells[1], cells[0], cells[2])
 	}

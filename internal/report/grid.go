@@ -6,6 +6,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -167,12 +168,12 @@ func (g *Grid) NotGreen(run *plumb.Run) []GridItem {
 func Headlines(run *plumb.Run, g *Grid, dash string) []Headline {
 	if g == nil {
 		r := analyze.Rates(run).Overall
-		return []Headline{{VerdictWords(run, r, dash), r}}
+		return []Headline{{results.Headline(run, r, dash), r}}
 	}
 	var all []Headline
 	for i := range g.Columns {
 		if r := g.Columns[i].Overall; r.Planned > 0 {
-			all = append(all, Headline{g.Names[i] + ": " + VerdictWords(run, r, dash), r})
+			all = append(all, Headline{g.Names[i] + ": " + results.Headline(run, r, dash), r})
 		}
 	}
 	return all

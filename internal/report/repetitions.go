@@ -32,7 +32,7 @@ func RepeatRows(run *plumb.Run, r analyze.Rate, whole bool, dash string) []Repea
 			cells[1] = text.Percent(e.Value)
 		}
 		if e.OK {
-			cells[2] = Shares(e.Lo, e.Hi, dash)
+			cells[2] = text.Shares(e.Lo, e.Hi, dash)
 		}
 		rows = append(rows, RepeatRow{key, name, cells, e})
 	}
@@ -271,7 +271,7 @@ func CaseWords(run *plumb.Run, i int, dash string) string {
 	switch {
 	case ok:
 		words := fmt.Sprintf("%s/%s passed, %s (95 %% %s), flip rate %s, %s", text.Count(s.Passed), text.Count(s.Measured),
-			text.Percent(s.Rate()), Shares(s.Lo, s.Hi, dash), text.Percent(s.Flips), s.Label)
+			text.Percent(s.Rate()), text.Shares(s.Lo, s.Hi, dash), text.Percent(s.Flips), s.Label)
 		if s.Label != analyze.Undetermined {
 			words += ", " + SureWords(s.Sure)
 		}
@@ -288,8 +288,8 @@ func CaseWords(run *plumb.Run, i int, dash string) string {
 // SamplesWords returns how many repetitions passed: of the planned ones, or if the execution stopped
 // early how many were tried, because the share of passed ones is then no estimate.
 func (c *Cell) SamplesWords() string {
-	if analyze.StoppedEarly(c.Run, c.At) {
-		tried, planned := analyze.Tried(c.Run, c.At)
+	if analyze.StoppedEarly(c.Run, c.Index) {
+		tried, planned := analyze.Tried(c.Run, c.Index)
 		return fmt.Sprintf("%d of %d tried", tried, planned)
 	}
 	return fmt.Sprintf("%d/%d", c.Passed, c.Repeats())

@@ -3,7 +3,7 @@
 //
 // A reporter is a function of the pair (event, run). Beyond a limited number of excerpts it keeps
 // nothing of a finished execution, so memory does not grow with the number of cases. A reporter
-// that needs whole sessions streams them from the log through [Sessions]. Reporters remove from the
+// that needs whole sessions streams them from the log through [results.Sessions]. Reporters remove from the
 // text of models, providers and suites everything that a terminal or a page would interpret.
 package report
 
@@ -11,21 +11,23 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/calibrate"
 	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Source is what the report of a run is made from, beside the run itself. The zero value knows
 // nothing else.
 type Source struct {
-	// Sessions reads recorded sessions. Without it, reports omit outputs.
-	Sessions Sessions
+	// Sessions reads recorded sessions. Without it, reports omit outputs. Stored reads them without
+	// decoding what is only copied; it may be nil.
+	Sessions results.Sessions
+	Stored   results.Stored
 	// Redact removes secrets from reports; nil removes none.
 	Redact *redact.Redactor
 	// Fresh is set when Redact was already applied to all events and sessions, as in a run of this
@@ -59,10 +61,22 @@ type Explained struct {
 	Answer   string `json:"answer"`
 }
 
-// Sessions calls yield for each session-finished and session-judged event of one execution, in the
-// order of the log, and stops at the first error. When a session was measured or judged again, the
-// later event counts. Sessions is safe for concurrent use.
-type Sessions func(caseID, runnerID string, yield func(plumb.Event) error) error
+// Results returns the writer of a document of results. temp is a directory for temporary files, with
+// which it renders cases while the run is on, or "".
+func (src *Source) Results(temp string, d results.Detail) *results.Writer {
+	o := results.Options{
+		Sessions: src.Sessions, Stored: src.Stored, Detail: d, Recorded: src.Recorded, Temp: temp, Calibrations: src.Calibrations,
+	}
+	if src.Lifts != nil {
+		o.Lifts = func() any {
+			if lifts := src.Lifts(); len(lifts) > 0 {
+				return lifts
+			}
+			return nil
+		}
+	}
+	return results.NewWriter(o)
+}
 
 // Replay renders a run from its log and returns its state. The log of a run that was stopped and
 // resumed has several run-finished events; the reporter receives only the last one. The log of a
@@ -99,11 +113,7 @@ func Replay(r plumb.Reporter, events iter.Seq2[plumb.Event, error]) (*plumb.Run,
 
 // IsRecording reports whether the answers of a run are a recording. Replayed answers must never pass
 // as new ones.
-func (src *Source) IsRecording(run *plumb.Run) bool { return src.Recorded || recorded(run) }
-
-func recorded(run *plumb.Run) bool {
-	return slices.ContainsFunc(run.Info.Runners, func(r plumb.RunnerInfo) bool { return r.Kind == plumb.RunnerReplay })
-}
+func (src *Source) IsRecording(run *plumb.Run) bool { return src.Recorded || results.Recorded(run) }
 
 // RecordingNotice labels a recording. A judge may still have been called for it.
 func RecordingNotice(info *plumb.RunInfo) string {

@@ -16,16 +16,6 @@ func Without[T any](r *redact.Redactor, v T) T {
 	return clean
 }
 
-// Without returns sessions without the secrets that r knows.
-func (s Sessions) Without(r *redact.Redactor) Sessions {
-	if s == nil || !r.Hides() {
-		return s
-	}
-	return func(caseID, runnerID string, yield func(plumb.Event) error) error {
-		return s(caseID, runnerID, func(ev plumb.Event) error { return yield(Without(r, ev)) })
-	}
-}
-
 // guarded is a reporter that receives no secrets.
 type guarded struct {
 	plumb.Reporter
@@ -59,8 +49,8 @@ func (g *guarded) Broke(err error) {
 
 // Clean returns a source whose sessions contain no secrets.
 func (src Source) Clean() Source {
-	if !src.Fresh {
-		src.Sessions = src.Sessions.Without(src.Redact)
+	if !src.Fresh && src.Redact.Hides() {
+		src.Sessions, src.Stored = src.Sessions.Without(src.Redact), nil
 	}
 	return src
 }

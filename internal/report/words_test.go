@@ -19,17 +19,6 @@ func TestAskedOf(t *testing.T) {
 	}
 }
 
-// Sums of prices have no noise in their last digits.
-func TestRound12(t *testing.T) {
-	for x, want := range map[float64]float64{
-		0.00013749999999999998: 0.0001375, 1.1500000000000002e-05: 1.15e-05, 1.0 / 3: 0.333333333333, 0: 0, 42: 42,
-	} {
-		if got := Round12(x); got != want {
-			t.Errorf("%v becomes %v, want %v", x, got, want)
-		}
-	}
-}
-
 func TestDecisionLines(t *testing.T) {
 	t.Parallel()
 	evidence := func(worse, better, equivalent float64) []plumb.EvidenceFor {

@@ -67,6 +67,28 @@ func (x *Index) Run() *plumb.Run { return x.run }
 // Sessions calls yield with the session-finished and session-judged events of one execution, in the
 // order of the log.
 func (x *Index) Sessions(caseID, runnerID string, yield func(plumb.Event) error) error {
+	return x.lines(caseID, runnerID, func(line []byte) error {
+		ev, err := x.log.decode(line)
+		if err != nil {
+			return fmt.Errorf("read session of case %s on %s: %w", caseID, runnerID, err)
+		}
+		return yield(ev)
+	})
+}
+
+// Stored calls yield with the same events as Sessions, whose reports and verdicts are only copied.
+func (x *Index) Stored(caseID, runnerID string, yield func(*Stored) error) error {
+	return x.lines(caseID, runnerID, func(line []byte) error {
+		s, err := x.log.stored(line)
+		if err != nil {
+			return fmt.Errorf("read session of case %s on %s: %w", caseID, runnerID, err)
+		}
+		return yield(s)
+	})
+}
+
+// lines calls fn with the lines of the events of the sessions of one execution.
+func (x *Index) lines(caseID, runnerID string, fn func(line []byte) error) error {
 	n, err := x.run.Index(caseID, runnerID)
 	if err != nil {
 		return err
@@ -80,11 +102,7 @@ func (x *Index) Sessions(caseID, runnerID string, yield func(plumb.Event) error)
 		if _, err := file.ReadAt(line, e.offset); err != nil {
 			return fmt.Errorf("read the run log: %w", err)
 		}
-		ev, err := x.log.decode(line)
-		if err != nil {
-			return fmt.Errorf("read session of case %s on %s: %w", caseID, runnerID, err)
-		}
-		if err := yield(ev); err != nil {
+		if err := fn(line); err != nil {
 			return err
 		}
 	}

@@ -13,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/plumb-eval/plumb"
@@ -59,20 +58,7 @@ type Cache struct {
 	// another answer. Optional.
 	Redact *redact.Redactor
 
-	hits, misses, damaged atomic.Int64
-	note                  sync.Once
-}
-
-// CacheStats counts the lookups in a cache.
-type CacheStats struct {
-	Hits, Misses int64
-	// Damaged counts the Misses whose entry exists and cannot be used.
-	Damaged int64
-}
-
-// Stats returns the counts so far.
-func (c *Cache) Stats() CacheStats {
-	return CacheStats{Hits: c.hits.Load(), Misses: c.misses.Load(), Damaged: c.damaged.Load()}
+	note sync.Once
 }
 
 // cacheKey names one entry: the SHA-256 of the request.
@@ -112,15 +98,7 @@ func (c *Cache) read(key cacheKey, value any) bool {
 			err = json.Unmarshal(body, value)
 		}
 	}
-	switch {
-	case err == nil:
-		c.hits.Add(1)
-		return true
-	case !errors.Is(err, fs.ErrNotExist):
-		c.damaged.Add(1)
-	}
-	c.misses.Add(1)
-	return false
+	return err == nil
 }
 
 // Clean deletes the incomplete entries of processes that were killed before the given time.

@@ -77,9 +77,6 @@ func TestCacheAnswersTheSameQuestionOnce(t *testing.T) {
 	if diff := cmp.Diff(&want, second); diff != "" {
 		t.Error(diff)
 	}
-	if got := c.cache.Stats(); got != (CacheStats{Hits: 1, Misses: 1}) {
-		t.Errorf("stats %+v", got)
-	}
 }
 
 func TestCacheKeepsApartWhatDiffers(t *testing.T) {
@@ -229,9 +226,6 @@ func TestCacheDamage(t *testing.T) {
 		if report, err := c.Run(t.Context(), ask("x")); err != nil || !report.Cached {
 			t.Fatalf("a damaged entry was not replaced: %v", err)
 		}
-	}
-	if n := c.cache.Stats().Damaged; n != int64(len(damaged)) {
-		t.Errorf("%d damaged entries counted of %d", n, len(damaged))
 	}
 	// The entry of another question is not the answer to this one.
 	if _, err := c.Run(t.Context(), ask("y")); err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+	"github.com/plumb-eval/plumb/internal/text"
 	genaiprices "github.com/plumb-eval/plumb/third_party/genai-prices"
 )
 
@@ -155,7 +156,7 @@ func (p Price) Cost(u plumb.Usage) (usd float64, known bool) {
 	if !known {
 		return 0, false
 	}
-	return usd, true
+	return text.Round(usd), true
 }
 
 // most returns the highest cost of a request with at most the given tokens: each token at the

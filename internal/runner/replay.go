@@ -207,9 +207,6 @@ func openReplay(cfg plumb.RunnerConfig, env Env) (*Replay, error) {
 // Info identifies the runner; its agent, parameters and config are the recorded ones.
 func (r *Replay) Info() plumb.RunnerInfo { return r.info }
 
-// Sessions returns the number of recorded sessions.
-func (r *Replay) Sessions() int { return len(r.sessions) }
-
 // Run plays the recorded session of the request, with its failure if it has one.
 func (r *Replay) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 	if ctx.Err() != nil {

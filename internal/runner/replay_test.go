@@ -58,8 +58,8 @@ func TestReplay(t *testing.T) {
 		t.Fatal(err)
 	}
 	info := r.Info()
-	if info.ID != "replay" || info.Kind != plumb.RunnerReplay || info.Agent.Model != "gpt-5" || info.Parameters.Seed == nil || r.Sessions() != 3 {
-		t.Errorf("%+v, %d sessions", info, r.Sessions())
+	if info.ID != "replay" || info.Kind != plumb.RunnerReplay || info.Agent.Model != "gpt-5" || info.Parameters.Seed == nil || len(r.sessions) != 3 {
+		t.Errorf("%+v, %d sessions", info, len(r.sessions))
 	}
 	for range 2 {
 		report, err := r.Run(t.Context(), ask("x"))

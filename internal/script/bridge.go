@@ -64,7 +64,9 @@ func (vm *VM) host(in []any) (result any, err error) {
 			result = thrown(fmt.Errorf("panic in host function %s: %v", op, r))
 		}
 	}()
-	value, err := vm.dispatch(op, a[min(1, len(a)):])
+	a = a[min(1, len(a)):]
+	perform := func(context.Context) (any, error) { return vm.dispatch(op, a) } //nolint:contextcheck // it is vm.context()
+	value, err := vm.learned(op, a, perform)(vm.context())
 	if err != nil {
 		return thrown(err), nil
 	}
@@ -129,9 +131,6 @@ func (vm *VM) dispatch(op string, a args) (any, error) {
 	case "resolve":
 		return resolveFrom(a.str(0), a.str(1)), nil
 	case "timer.set":
-		if c := vm.eng.owner; c != nil && c.judge && vm.calls[c.id] != c { // its call has ended
-			return nil, nil
-		}
 		vm.timers.set(a.int(0), milliseconds(a.num(1)), a.bool(2), vm.eng.owner)
 		return nil, nil
 	case "timer.clear":
@@ -201,6 +200,9 @@ func (vm *VM) settle(id int, ok bool, s string) {
 		return
 	}
 	c.settled = true
+	if c == vm.loading {
+		vm.loaded()
+	}
 	switch most := 2 * vm.share(); {
 	case int64(len(s)) > most:
 		c.err = fmt.Errorf("the result has %s; the limit is %s", text.Size(int64(len(s))), text.Size(most))

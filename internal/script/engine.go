@@ -34,7 +34,7 @@ type engine struct {
 
 	stop atomic.Bool // read by the interrupt handler
 	hit  bool        // the handler interrupted a script since the last clear
-	full bool        // most of the memory was in use at some point
+	full bool        // memory was refused at some point
 
 	// owner is the call for which the script runs now. owners are the calls of the queued jobs, in
 	// order.
@@ -100,13 +100,31 @@ func newEngine(memory int64) (_ *engine, err error) {
 			e.hit = true
 			return 1
 		}
-		e.full = e.full || e.used() > memory/4*3
 		return 0
 	}
 	lib.XJS_SetInterruptHandler(e.tls, e.runtime, e.pointer(interrupt), 0)
 	lib.XJS_SetHostPromiseRejectionTracker(e.tls, e.runtime, e.pointer(e.track), 0)
+	e.watch()
 	e.language = e.names()
 	return e, nil
+}
+
+// watch records that memory was refused. The engine throws null when there is none left for an error,
+// which a script can do, too.
+func (e *engine) watch() {
+	functions := &(*lib.TJSRuntime)(unsafe.Add(nil, e.runtime)).Fmalloc_ctx.Fmf
+	malloc := *(*func(*libc.TLS, uintptr, lib.Tsize_t) uintptr)(unsafe.Pointer(&functions.Fjs_malloc))
+	realloc := *(*func(*libc.TLS, uintptr, uintptr, lib.Tsize_t) uintptr)(unsafe.Pointer(&functions.Fjs_realloc))
+	functions.Fjs_malloc = e.pointer(func(tls *libc.TLS, state uintptr, size lib.Tsize_t) uintptr {
+		p := malloc(tls, state, size)
+		e.full = e.full || p == 0
+		return p
+	})
+	functions.Fjs_realloc = e.pointer(func(tls *libc.TLS, state, old uintptr, size lib.Tsize_t) uintptr {
+		p := realloc(tls, state, old, size)
+		e.full = e.full || p == 0 && size > 0
+		return p
+	})
 }
 
 // pointer returns the address under which the library calls a Go function, and keeps the function
@@ -150,7 +168,29 @@ func (e *engine) clear() bool {
 
 // eval runs source as a global script with a file name, and returns its completion value, which the
 // caller frees.
-func (e *engine) eval(file, source string) (quickjs.Value, error) {
+func (e *engine) eval(file, source string) (quickjs.Value, error) { return e.read(file, source, 0) }
+
+// compile returns the bytecode of a global script. What [quickjs.VM.EvalBytecodeValue] returns for it
+// is the script's completion value.
+func (e *engine) compile(file, source string) ([]byte, error) {
+	function, err := e.read(file, source, lib.MJS_EVAL_FLAG_COMPILE_ONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer function.Free()
+	const word = int(unsafe.Sizeof(uintptr(0)))
+	size := e.tls.Alloc(word)
+	defer e.tls.Free(word)
+	code := lib.XJS_WriteObject(e.tls, e.context, size, (*jsValue)(unsafe.Pointer(&function)).v, lib.MJS_WRITE_OBJ_BYTECODE)
+	if code == 0 {
+		return nil, e.exception()
+	}
+	defer lib.Xjs_free(e.tls, e.context, code)
+	length := *(*lib.Tsize_t)(unsafe.Add(nil, size))
+	return slices.Clone(unsafe.Slice((*byte)(unsafe.Add(nil, code)), length)), nil
+}
+
+func (e *engine) read(file, source string, flags int) (quickjs.Value, error) {
 	name, err := libc.CString(file)
 	if err != nil {
 		return quickjs.Value{}, ErrMemory
@@ -161,7 +201,7 @@ func (e *engine) eval(file, source string) (quickjs.Value, error) {
 		return quickjs.Value{}, ErrMemory
 	}
 	defer libc.Xfree(e.tls, text)
-	v := lib.XJS_Eval(e.tls, e.context, text, lib.Tsize_t(len(source)), name, int32(quickjs.EvalGlobal))
+	v := lib.XJS_Eval(e.tls, e.context, text, lib.Tsize_t(len(source)), name, int32(quickjs.EvalGlobal|flags))
 	if lib.XJS_HasException(e.tls, e.context) != 0 {
 		return quickjs.Value{}, e.exception()
 	}

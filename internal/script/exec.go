@@ -64,8 +64,10 @@ func printUncaught(w io.Writer, err error) {
 // could not run at all or ctx ended.
 func Exec(ctx context.Context, p *Program, o Options) (exitCode int, err error) {
 	x := &execution{}
-	vm := launch(ctx, o, x)
-	_, err = vm.run(ctx, func(c *call) error { x.begun = true; return vm.evaluate(c, p) })
+	vm := newVM(o, &original{main: newBundle(p)})
+	vm.exec = x
+	vm.launch(ctx)
+	_, err = vm.run(ctx, func(c *call) error { x.begun = true; return vm.evaluate(c) })
 	_, threw := errors.AsType[*Error](err)
 	if err == nil || threw || errors.Is(err, ErrClosed) {
 		select { // the loop ends by itself when no work remains, the script exits, or an error is uncaught

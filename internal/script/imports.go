@@ -12,7 +12,7 @@ import (
 
 // startImport bundles the target of import(expression) in file, and resolves a promise with the
 // number of the bundle, or with the name of a built-in or additional module. A file is bundled
-// once. The bundled copy is separate from a module that is already loaded, and has its own state.
+// once for a VM and its copies. The bundled copy is separate from a module that is already loaded, and has its own state.
 func (vm *VM) startImport(id int, specifier, file string) {
 	name := strings.TrimPrefix(specifier, "node:")
 	_, additional := vm.o.Modules[specifier]
@@ -27,22 +27,28 @@ func (vm *VM) startImport(id int, specifier, file string) {
 		if builtins(name) {
 			return name, nil
 		}
-		p, err := buildImport(specifier, file, BuildOptions{Modules: known})
-		if err != nil {
-			return nil, &hostError{
-				Code:    "ERR_MODULE_NOT_FOUND",
-				Message: fmt.Sprintf("Cannot import %q from %s: %v", specifier, file, err),
+		key := [2]string{specifier, file}
+		built, ok := vm.original.files.Load(key)
+		if !ok {
+			p, err := buildImport(specifier, file, BuildOptions{Modules: known})
+			if err != nil {
+				return nil, &hostError{
+					Code:    "ERR_MODULE_NOT_FOUND",
+					Message: fmt.Sprintf("Cannot import %q from %s: %v", specifier, file, err),
+				}
 			}
+			built, _ = vm.original.files.LoadOrStore(key, newBundle(p))
 		}
+		imported := built.(*bundle) //nolint:forcetypeassert // only bundles are stored
 		found := make(chan int)
 		vm.post(func() {
 			for i, b := range vm.bundles {
-				if i > 0 && b.program.Entry == p.Entry {
+				if i > 0 && b.program.Entry == imported.program.Entry {
 					found <- i
 					return
 				}
 			}
-			vm.bundles = append(vm.bundles, newBundle(p))
+			vm.bundles = append(vm.bundles, imported)
 			found <- len(vm.bundles) - 1
 		})
 		select {

@@ -50,6 +50,10 @@ func (vm *VM) library(op string, a args) (any, error) {
 	switch op {
 	case "now":
 		return float64(time.Since(vm.began)) / float64(time.Millisecond), nil
+	case "date":
+		return float64(time.Now().UnixMilli()), nil
+	case "full":
+		return vm.eng.full, nil
 	case "memory":
 		return float64(vm.eng.used()), nil
 	case "cwd":

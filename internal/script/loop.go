@@ -70,7 +70,7 @@ func (vm *VM) spin() {
 		}
 		var due <-chan time.Time
 		if at, ok := vm.timers.next(); ok {
-			due = time.After(time.Until(at))
+			due = time.After(at.Sub(vm.now()))
 		}
 		select {
 		case <-vm.wake:
@@ -92,7 +92,7 @@ func (vm *VM) step() bool {
 		}
 	}
 	did := len(posted) > 0
-	now := time.Now()
+	now := vm.now()
 	for vm.life.Err() == nil {
 		t := vm.timers.pop(now)
 		if t == nil {
@@ -106,9 +106,6 @@ func (vm *VM) step() bool {
 	vm.immediates = nil
 	for _, i := range immediates {
 		did = true
-		if i.owner != nil && i.owner.judge && vm.calls[i.owner.id] != i.owner { // its call has ended
-			continue
-		}
 		vm.count(i.owner)
 		vm.turn(i.owner, func() error { return vm.enter("fire", i.id) })
 	}
@@ -253,7 +250,7 @@ func (vm *VM) unfinished(c *call) bool {
 	return pending
 }
 
-// left returns the error of a call that changed what all calls share, and else err.
+// left returns the error of a call of Judge that changed what all code shares, and else err.
 func (vm *VM) left(c *call, err error) error {
 	if !c.judge || errors.Is(err, ErrTimeout) {
 		return err
@@ -263,6 +260,9 @@ func (vm *VM) left(c *call, err error) error {
 	}
 	if vm.changed != "" {
 		return &sharedError{vm.changed}
+	}
+	if e, ok := errors.AsType[*Error](err); ok && vm.eng.full && !e.IsAssertion {
+		e.kind = ErrMemory // what it says may only follow from that
 	}
 	return err
 }

@@ -175,7 +175,7 @@ func compile(source string) ([]byte, error) {
 	defer e.close()
 	const stripDebug, stripSource = 2, 1
 	lib.XJS_SetStripInfo(e.tls, e.runtime, stripDebug|stripSource)
-	code, err := e.vm.Compile(source, quickjs.EvalGlobal)
+	code, err := e.compile("", source)
 	if err != nil {
 		return nil, fmt.Errorf("compile a script module: %w", err)
 	}

@@ -62,9 +62,9 @@ func (vm *VM) startAsync(id int, op string, a args) error {
 		return fmt.Errorf("unknown asynchronous host function %q", op)
 	}
 	request, child, dir := a.str(0), a.int(1), vm.dir
-	vm.goAsync(id, op, func(ctx context.Context) (any, error) {
+	vm.goAsync(id, op, vm.learned(op, a, func(ctx context.Context) (any, error) {
 		return vm.runProcess(ctx, request, child, dir)
-	})
+	}))
 	return nil
 }
 

@@ -328,23 +328,3 @@ func (vm *VM) engineError(err error) *Error {
 	e.Stack = e.Error() + vm.trace(q.Stack, "", -1, "")
 	return e
 }
-
-// evaluate runs a program's module for a call.
-func (vm *VM) evaluate(c *call, p *Program) error {
-	if vm.dir == "" {
-		vm.dir = filepath.Dir(p.Entry)
-	}
-	run, err := vm.runBundle(p)
-	if err != nil {
-		return err
-	}
-	defer run.Free()
-	return vm.enter("start", c.id, run)
-}
-
-// runBundle evaluates a bundle and returns a promise of its module's namespace as property m.
-func (vm *VM) runBundle(p *Program) (quickjs.Value, error) {
-	i := len(vm.bundles)
-	vm.bundles = append(vm.bundles, newBundle(p))
-	return vm.eng.eval(bundleName(i), string(p.Code))
-}

@@ -44,14 +44,17 @@ type VM struct {
 	// The following fields belong to the loop's goroutine.
 	eng        *engine
 	entry      map[string]quickjs.Value // the functions of the prelude that Go calls
+	original   *original
+	loading    *call            // the evaluation of the module, while it lasts
+	given      map[question]int // in a copy: how many answers it got; nil in an original
 	bundles    []*bundle
 	calls      map[int]*call
 	lastID     int
 	timers     timers
 	immediates []immediate
 	waiting    int     // async host functions that have not returned
-	shared     *shared // before the first call of Judge
-	changed    string  // how a call of Judge changed it; "" if none did
+	shared     *shared // before the call of Judge
+	changed    string  // how the call of Judge changed it; "" if it did not
 	patching   int     // modules of the host that are being loaded
 	lastChild  int
 	programs   proc.Group // running children and what they leave behind
@@ -82,29 +85,36 @@ type call struct {
 // evaluation. If the module throws, the error is an [*Error]. Afterwards globalThis.__main is the
 // module's namespace.
 func Start(ctx context.Context, p *Program, o Options) (*VM, error) {
-	vm := launch(ctx, o, nil)
-	_, err := vm.run(ctx, func(c *call) error { return vm.evaluate(c, p) })
-	if err != nil {
+	return newVM(o, &original{main: newBundle(p)}).start(ctx)
+}
+
+// start evaluates the module.
+func (vm *VM) start(ctx context.Context) (*VM, error) {
+	vm.launch(ctx)
+	if _, err := vm.run(ctx, vm.evaluate); err != nil {
 		_ = vm.Close() // the caller needs the reason why it did not start
 		return nil, err
 	}
 	return vm, nil
 }
 
-func launch(ctx context.Context, o Options, exec *execution) *VM {
+func newVM(o Options, l *original) *VM {
 	if o.MemoryLimit == 0 {
 		o.MemoryLimit = defaultMemory
 	}
 	if o.Grace == 0 {
 		o.Grace = defaultGrace
 	}
-	vm := &VM{
-		o: o, dir: o.Dir, exec: exec, began: time.Now(),
-		done: make(chan struct{}), wake: make(chan struct{}, 1), calls: map[int]*call{},
+	return &VM{
+		o: o, original: l, dir: o.Dir, began: time.Now(), done: make(chan struct{}), wake: make(chan struct{}, 1),
+		calls: map[int]*call{},
 	}
+}
+
+// launch starts the loop.
+func (vm *VM) launch(ctx context.Context) {
 	vm.life, vm.finish = context.WithCancelCause(context.WithoutCancel(ctx))
 	go vm.loop()
-	return vm
 }
 
 // Call calls the function that an additional module registered as __entry[name], with the arguments
@@ -120,19 +130,17 @@ func (vm *VM) Call(ctx context.Context, name string, args ...any) (json.RawMessa
 	return vm.run(ctx, func(c *call) error { return vm.enter("call", c.id, name, text) })
 }
 
-// Judge is [VM.Call] for code that must leave nothing behind: it also waits for what the function
-// started and did not wait for. Its timers run at once. An error in any of this is the error of the
-// call, with Unhandled set. The call ends with [ErrLeft] if a timer never stops, and with
-// [ErrShared] if the function changed what all calls share.
+// Judge is [VM.Call] for the last call of a VM, which must leave nothing behind: it also waits for
+// what the function started and did not wait for. Its timers run at once. An error in any of this is
+// the error of the call, with Unhandled set. The call ends with [ErrLeft] if a timer never stops, and
+// with [ErrShared] if the function changed what all code shares. Afterwards nothing more runs.
 func (vm *VM) Judge(ctx context.Context, name string, args ...any) (json.RawMessage, error) {
 	text, err := list(args)
 	if err != nil {
 		return nil, fmt.Errorf("call %s: %w", name, err)
 	}
 	return vm.await(&call{ctx: ctx, judge: true, done: make(chan struct{})}, func(c *call) error {
-		if vm.shared == nil {
-			vm.shared = vm.eng.snapshot()
-		}
+		vm.shared = vm.eng.snapshot()
 		return vm.enter("call", c.id, name, text)
 	})
 }
@@ -306,9 +314,12 @@ func (vm *VM) deliver(c *call, result json.RawMessage, err error) {
 		return
 	}
 	delete(vm.calls, c.id)
-	if expired || c.judge {
+	if expired {
 		vm.timers.drop(c)
 	}
 	c.result, c.err = result, err
 	close(c.done)
+	if c.judge {
+		vm.finish(ErrClosed)
+	}
 }

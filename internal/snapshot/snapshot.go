@@ -31,9 +31,6 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// FileName is the default name of the file of baselines. It is beside the config.
-const FileName = "plumb.snapshots.json"
-
 // defaultMetric is the metric if the config names none.
 const defaultMetric = "totalTokens"
 
@@ -527,11 +524,4 @@ func (b *Baselines) save(path string) error {
 		_, err := f.Write(data)
 		return errors.Join(err, f.Chmod(0o644)) // the file is part of the project
 	})
-}
-
-// Changed counts the new and changed baselines that are not saved yet.
-func (b *Baselines) Changed() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.measured)
 }

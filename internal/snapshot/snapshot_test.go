@@ -43,7 +43,7 @@ func open(t *testing.T, o snapshot.Options) *snapshot.Baselines {
 }
 
 func TestVerify(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "sub", snapshot.FileName)
+	path := filepath.Join(t.TempDir(), "sub", "plumb.snapshots.json")
 	c := &plumb.Case{ID: "open-main"}
 	now := func() time.Time { return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC) }
 	b := open(t, snapshot.Options{Path: path, Absolute: new(10.0), Now: now})
@@ -118,7 +118,7 @@ func TestVerify(t *testing.T) {
 }
 
 func TestDifferences(t *testing.T) {
-	path := filepath.Join(t.TempDir(), snapshot.FileName)
+	path := filepath.Join(t.TempDir(), "plumb.snapshots.json")
 	c := &plumb.Case{ID: "c"}
 	b := open(t, snapshot.Options{Path: path, Percent: new(5.0)})
 	b.Verify(c, codex, sessions("1", 100))
@@ -156,7 +156,7 @@ func TestDamagedFiles(t *testing.T) {
 		`{"version":2,"entries":{}}`: "version is 2",
 		`{"version":1}`:              "no entries",
 	} {
-		path := filepath.Join(t.TempDir(), snapshot.FileName)
+		path := filepath.Join(t.TempDir(), "plumb.snapshots.json")
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +172,7 @@ func TestDamagedFiles(t *testing.T) {
 }
 
 func TestConcurrentRunsKeepEachOthersUpdates(t *testing.T) {
-	path := filepath.Join(t.TempDir(), snapshot.FileName)
+	path := filepath.Join(t.TempDir(), "plumb.snapshots.json")
 	var runs sync.WaitGroup
 	for i := range 8 {
 		b := open(t, snapshot.Options{Path: path, Absolute: new(0.0)})
@@ -254,7 +254,7 @@ func TestBaselinesOfSkillgym(t *testing.T) {
 func TestFilesAreOrderedAsBySkillgym(t *testing.T) {
 	const order = "_x::c _x::C-2 (p)::c (p)::C-2 +q::c <b>::c 10::c 1e::c 2::c 9::c a-b::c a::c a::C-2 a.b::c a1::c A2::c ab::c Äz::c B::c B::C-2 " +
 		"e::c é::c e::C-2 é::C-2 é1::c ss::c ß2::c x_y::c x-y::c x.y::c z::c zb::c Zz::c 日本::c"
-	path := filepath.Join(t.TempDir(), snapshot.FileName)
+	path := filepath.Join(t.TempDir(), "plumb.snapshots.json")
 	b := open(t, snapshot.Options{Path: path, Absolute: new(0.0)})
 	keys := strings.Fields(order)
 	for _, key := range slices.Backward(keys) {
@@ -301,7 +301,7 @@ func auto(o snapshot.Options) snapshot.Options {
 }
 
 func TestSamples(t *testing.T) {
-	path := filepath.Join(t.TempDir(), snapshot.FileName)
+	path := filepath.Join(t.TempDir(), "plumb.snapshots.json")
 	c := &plumb.Case{ID: "c"}
 	other := codex
 	other.Agent.Model = "gpt-6"
@@ -366,7 +366,7 @@ func TestSamples(t *testing.T) {
 // A baseline without samples is one sample. One of skillgym is compared with skillgym's count and
 // replaced by an update.
 func TestBaselinesWithoutSamples(t *testing.T) {
-	path := filepath.Join(t.TempDir(), snapshot.FileName)
+	path := filepath.Join(t.TempDir(), "plumb.snapshots.json")
 	for counting, want := range map[string]string{"gross": "[\n        100,\n        130\n", "": "[\n        130\n"} {
 		text := fmt.Sprintf(`{"version":1,"entries":{"c::codex":{"caseId":"c","runnerId":"codex",`+
 			`"metric":"totalTokens","value":100,"agentType":"codex","model":"gpt-5","counting":%q}}}`, counting)
@@ -393,7 +393,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(`{"version":1,"entries":{"c::codex":{"metric":"totalTokens","value":1,"samples":[1,2,null,-1,1e308]}}}`)
 	f.Add(`{"version":1,"entries":{"c::codex":{"samples":{}}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		path := filepath.Join(t.TempDir(), snapshot.FileName)
+		path := filepath.Join(t.TempDir(), "plumb.snapshots.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -462,7 +462,7 @@ func TestF28RunsAtTheSameTimeKeepSamples(t *testing.T) {
 // Without --update-snapshots, a run does not replace a baseline that another run made meanwhile.
 func TestF28FirstBaselineStays(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), snapshot.FileName)
+	path := filepath.Join(t.TempDir(), "plumb.snapshots.json")
 	first := open(t, snapshot.Options{Path: path, Absolute: new(0.0)})
 	second := open(t, snapshot.Options{Path: path, Absolute: new(0.0)})
 	for i, b := range []*snapshot.Baselines{first, second} {

@@ -60,7 +60,7 @@ func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 	}
 	for i, known := 0, caseKeys(); i < len(v.Members); i++ {
 		if m := &v.Members[i]; !slices.Contains(known, m.Key) {
-			r.add(m.Place, fmt.Sprintf("unknown key %q", m.Key), caseKeyHint(m.Key))
+			r.add(m.Place, fmt.Sprintf("unknown key %q", m.Key), caseKeyHint(m))
 		}
 	}
 	c.Source, idAt = r.sources.in(v.Place), v.Place
@@ -109,18 +109,23 @@ func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 
 // caseKeyHint returns a hint for an unknown key: the key that it resembles, or the key that has its
 // meaning in other tools.
-func caseKeyHint(name string) string {
+func caseKeyHint(m *doc.Member) string {
+	name := m.Key
 	written := slices.DeleteFunc(caseKeys(), func(k string) bool { return k == "prompt" || k == "item" })
 	if near := plumb.Nearest(name, written); near != "" {
 		return fmt.Sprintf("did you mean %q?", near)
+	}
+	var value *bool
+	if m.Value.Kind == doc.Bool {
+		value = new(m.Value.Text() == "true")
+	}
+	if hint := otherTools(name, value, "expected_fail"); hint != "" {
+		return hint
 	}
 	for _, place := range []struct {
 		words []string
 		hint  string
 	}{
-		{[]string{"only"}, "run it alone with --case, or give it a tag and use --tag"},
-		{[]string{"skip", "todo", "fixme"}, "remove the case from the file, or set expected_fail if it is known to fail"},
-		{[]string{"fails"}, `did you mean "expected_fail"?`},
 		{[]string{"type", "case_sensitive", "threshold", "judge_prompt"}, "it belongs in assertion"},
 		{[]string{"difficulty", "tags", "tokens_est"}, "it belongs in metadata"},
 		{[]string{"prompt", "question", "messages"}, `did you mean "input"?`},
@@ -131,6 +136,33 @@ func caseKeyHint(name string) string {
 		}
 	}
 	return "put your own keys under metadata"
+}
+
+// otherTools returns what to do in place of a word by which other tools decide whether a case runs or
+// may fail; "" for another word, or if the value has no effect there. The value is nil if it is not a
+// boolean. expectedFail is how a suite writes that field.
+func otherTools(word string, value *bool, expectedFail string) string {
+	word = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(word))
+	alone := "run it alone with --case, or give it a tag and use --tag"
+	out := "leave the case out, or set " + expectedFail + " if it is known to fail"
+	for _, known := range []struct {
+		words, hint string
+		// on is the value that has an effect. If data is set, the word can also be a name for other data.
+		on, data bool
+	}{
+		{"only", alone, true, false},
+		{"focus focused fit", alone, true, true},
+		{"skip skipped skipif runif todo fixme xit xtest xdescribe disable disabled", out, true, false},
+		{"ignore ignored pending", out, true, true},
+		{"enable enabled", out, false, true},
+		{"fails failing xfail shouldfail", fmt.Sprintf("did you mean %q?", expectedFail), true, false},
+	} {
+		if slices.Contains(strings.Fields(known.words), word) &&
+			(value == nil && !known.data || value != nil && *value == known.on) {
+			return known.hint
+		}
+	}
+	return ""
 }
 
 func (r *caseReader) id(id *doc.Value) string {

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -35,8 +34,7 @@ type checkFile struct {
 	Executable bool `json:"executable,omitempty"`
 }
 
-// checkCode runs the code of checks: expressions and modules in engines, and programs. Each call has
-// an engine of its own, so that no call can see what another left behind. It is safe for concurrent
+// checkCode runs the code of checks: expressions, modules and programs. It is safe for concurrent
 // use.
 type checkCode struct {
 	bundle *Bundle
@@ -44,11 +42,12 @@ type checkCode struct {
 	// dir is the directory of the suite; "" if it has none.
 	dir string
 
+	options script.Options
+	room    *lib.Room
+
 	mu sync.Mutex
-	// slots limits the engines that run. reader is the engine that compiles expressions, which
-	// executes none of them.
-	slots  chan struct{}
-	reader *script.VM
+	// modules are the loaded modules by their files; that of expressions has the name "".
+	modules map[string]*lib.Module
 	// copies is the directory with the bundled files of programs whose originals have changed.
 	copies string
 	// named lists what the checks run, for a user who has to trust it.
@@ -56,15 +55,13 @@ type checkCode struct {
 }
 
 // checksIn makes the bundle's checkCode, in place of an earlier one.
-func (b *Bundle) checksIn(h lib.Host) *checkCode {
+func (b *Bundle) checksIn(h lib.Host) {
 	b.closeChecks()
-	b.checkCode = &checkCode{
-		bundle: b, host: h, slots: make(chan struct{}, runtime.GOMAXPROCS(0)),
-	}
+	b.checkCode = &checkCode{bundle: b, host: h, room: lib.NewRoom(), modules: map[string]*lib.Module{}}
 	if b.origin != "" {
 		b.checkCode.dir = filepath.Dir(b.origin)
 	}
-	return b.checkCode
+	b.checkCode.options = config.Options(h, b.checkCode.dir)
 }
 
 func (b *Bundle) closeChecks() {
@@ -119,8 +116,8 @@ func (c *checkCode) expression(code check.Code) (check.Compiled, error) {
 	c.add("code of a check: %s", code.Expr)
 	var problem string
 	if !c.bundle.opened { // it was read before
-		if err := c.syntax(code.Expr, &problem); err != nil {
-			return check.Compiled{}, c.broke(err, code)
+		if err := c.describe(code, &problem, "syntax", code.Expr); err != nil {
+			return check.Compiled{}, err
 		}
 	}
 	if problem != "" {
@@ -128,26 +125,41 @@ func (c *checkCode) expression(code check.Code) (check.Compiled, error) {
 			"write an expression such as output.length < 100, or the body of a function with return")
 	}
 	return check.Compiled{Run: func(ctx context.Context, ev plumb.Evidence, vars json.RawMessage) (json.RawMessage, error) {
-		return c.judge(ctx, code, "", ev, vars)
+		return c.judge(ctx, code, ev, vars)
 	}}, nil
 }
 
-// syntax sets problem if an expression cannot be compiled.
-func (c *checkCode) syntax(expr string, problem *string) (err error) {
+// loaded returns the loaded module of code.
+func (c *checkCode) loaded(ctx context.Context, code check.Code) (*lib.Module, error) {
+	name := filepath.ToSlash(code.File)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.reader == nil {
-		if c.reader, err = c.start(context.Background(), ""); err != nil {
-			return err
-		}
+	if m := c.modules[name]; m != nil {
+		return m, nil
 	}
-	limited, cancel := context.WithTimeout(context.Background(), lib.DefaultAssertTimeout)
-	defer cancel()
-	raw, err := c.reader.Call(limited, "syntax", expr)
+	program := lib.Expressions()
+	if name != "" {
+		program = c.bundle.checks[name].Program
+	}
+	m, err := c.host.Load(ctx, program, c.options, c.room)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return json.Unmarshal(raw, problem)
+	c.modules[name] = m
+	return m, nil
+}
+
+// describe calls an entry of the module lib/check.js that says something about code.
+func (c *checkCode) describe(code check.Code, to any, entry string, args ...any) error {
+	ctx := context.Background()
+	m, err := c.loaded(ctx, code)
+	if err == nil {
+		err = m.Describe(ctx, to, entry, args...)
+	}
+	if err != nil {
+		return c.broke(err, code)
+	}
+	return nil
 }
 
 // file returns a file that a check names, from the bundle if it is there.
@@ -203,17 +215,16 @@ func (c *checkCode) module(code check.Code) (check.Compiled, error) {
 	if err != nil {
 		return check.Compiled{}, err
 	}
-	name := filepath.ToSlash(code.File)
-	var none string
 	if !c.bundle.opened { // reading a stored suite executes nothing
-		if err := c.call(context.Background(), code, name, &none, "exported"); err != nil {
+		var none any
+		if err := c.describe(code, &none, "exported"); err != nil {
 			return check.Compiled{}, err
 		}
 	}
 	return check.Compiled{Hash: f.Hash, Run: func(
 		ctx context.Context, ev plumb.Evidence, vars json.RawMessage,
 	) (json.RawMessage, error) {
-		return c.judge(ctx, code, name, ev, vars)
+		return c.judge(ctx, code, ev, vars)
 	}}, nil
 }
 
@@ -242,100 +253,60 @@ func newGiven(ev *plumb.Evidence, vars json.RawMessage) (given, error) {
 
 // judge calls an expression, or the function of a module.
 func (c *checkCode) judge(
-	ctx context.Context, code check.Code, module string, ev plumb.Evidence, vars json.RawMessage,
+	ctx context.Context, code check.Code, ev plumb.Evidence, vars json.RawMessage,
 ) (raw json.RawMessage, err error) {
 	g, err := newGiven(&ev, vars)
 	if err != nil {
 		return nil, err
 	}
-	return raw, c.call(ctx, code, module, &raw, "check", code.Expr, ev.Report.FinalOutput, g)
-}
-
-// call calls an entry of the module lib/check.js in an engine that no other call uses.
-func (c *checkCode) call(ctx context.Context, code check.Code, module string, to any, entry string, args ...any) error {
-	select {
-	case c.slots <- struct{}{}:
-		defer func() { <-c.slots }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	m, err := c.loaded(ctx, code)
+	if err == nil {
+		err = m.Judge(ctx, &raw, lib.Judging{
+			Options: c.options, Limit: c.limit(code), ReportSize: len(g.Report),
+			Entry: "check", Args: []any{code.Expr, ev.Report.FinalOutput, g},
+		})
 	}
-	vm, err := c.start(ctx, module)
-	if err != nil {
-		return c.broke(err, code)
-	}
-	defer func() { _ = vm.Close() }() // what it left was its own
-	limited, cancel := context.WithTimeout(ctx, c.limit(code))
-	defer cancel()
-	raw, err := vm.Judge(limited, entry, args...)
 	switch {
 	case err != nil && ctx.Err() != nil && !errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return context.Cause(ctx)
+		return nil, context.Cause(ctx)
 	case err != nil:
-		return c.broke(err, code)
+		return nil, c.broke(err, code)
 	}
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return err
-	}
-	if result, ok := to.(*json.RawMessage); ok {
-		*result = json.RawMessage(text)
-		return nil
-	}
-	*to.(*string) = text //nolint:forcetypeassert // the two types of results
-	return nil
+	return raw, nil
 }
 
 func (c *checkCode) limit(code check.Code) time.Duration {
-	return cmp.Or(code.Timeout, c.host.AssertTimeout, lib.DefaultAssertTimeout)
-}
-
-// start returns an engine with a module; "" is that of expressions.
-func (c *checkCode) start(ctx context.Context, module string) (*script.VM, error) {
-	program := lib.Expressions()
-	if module != "" {
-		c.mu.Lock()
-		program = c.bundle.checks[module].Program
-		c.mu.Unlock()
-	}
-	return c.host.Start(ctx, program, config.Options(c.host, c.dir))
+	return cmp.Or(code.Timeout, c.host.JudgeLimit())
 }
 
 // broke turns the error of code into the failure of a check.
 func (c *checkCode) broke(err error, code check.Code) error {
 	f := plumb.Failuref(plumb.OriginAssertHook, "%w", err)
-	switch e, thrown := errors.AsType[*script.Error](err); {
-	case timedOut(err):
-		f.Name, f.Message = "TimeoutError", fmt.Sprintf("the code did not end within %s", text.Duration(c.limit(code)))
-		f.Hint = "does it loop, or wait for something that never happens?"
-	case errors.Is(err, script.ErrMemory):
-		f.Name, f.Message = "MemoryError", "the code ran out of memory"
-	case errors.Is(err, script.ErrNeverSettled):
-		f.Name, f.Message = "TimeoutError", "the code waits for a promise that nothing will settle"
-		f.Hint = "is a resolve never called?"
-	case leaves(err, "a check", f):
-	case thrown:
-		f.Name, f.Message = e.Name, "the code threw "+e.Name+": "+e.Message
-		switch {
-		case e.Unhandled:
-			f.Hint = "nothing waited for the code that threw this: is an await missing?"
-		case e.Name == "ReferenceError" && strings.HasSuffix(e.Message, "is not defined"):
-			f.Hint = "declare it with const or let; nothing is left of the checks of other cases"
-		}
-		if code.File != "" && len(e.Frames) > 0 {
-			f.Source = lib.Places{Origin: filepath.Join(c.dir, code.File), Named: code.File}.Source(&e.Frames[0])
-		}
+	e, thrown := errors.AsType[*script.Error](err)
+	if broken(f, err, "the code", "a check", c.limit(code)) || !thrown {
+		return f
+	}
+	f.Name, f.Message = e.Name, "the code threw "+e.Name+": "+e.Message
+	switch {
+	case e.Unhandled:
+		f.Hint = noAwait
+	case e.Name == "ReferenceError" && strings.HasSuffix(e.Message, "is not defined"):
+		f.Hint = "declare it with const or let; nothing is left of the checks of other cases"
+	}
+	if code.File != "" && len(e.Frames) > 0 {
+		f.Source = lib.Places{Origin: filepath.Join(c.dir, code.File), Named: code.File}.Source(&e.Frames[0])
 	}
 	return f
 }
 
-// close ends the engine that compiles; the others end with their calls.
+// close ends what the modules started.
 func (c *checkCode) close() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.reader != nil {
-		_ = c.reader.Close() // it executed nothing
-		c.reader = nil
+	for _, m := range c.modules {
+		_ = m.Close() // errors of what belongs to no session
 	}
+	clear(c.modules)
 	if c.copies != "" {
 		_ = os.RemoveAll(c.copies) // a directory of temporary files
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -38,6 +39,7 @@ type describedCase struct {
 	Assertions  []json.RawMessage `json:"assertions"`
 	HasAssert   bool              `json:"hasAssert"`
 	HasClassify bool              `json:"hasClassify"`
+	Others      map[string]*bool  `json:"others"`
 	Source      *script.Position  `json:"source"`
 }
 
@@ -87,34 +89,37 @@ func (b *Bundle) codeIn(ctx context.Context, h lib.Host) parsed {
 		return parsed{problems: b.broken}
 	}
 	at := lib.Places{Origin: b.origin, Named: b.Path}
-	if err := b.Close(); err != nil {
-		return parsed{problems: at.Problems(err)}
-	}
-	b.code = newCodeSuite(b.program, b.workingDir(), at, h)
-	e, err := b.code.acquire(ctx)
+	err := b.Close()
 	if err != nil {
 		return parsed{problems: at.Problems(err)}
 	}
-	defer b.code.release(e, false)
+	b.checksIn(h)
+	if b.code, err = loadCodeSuite(ctx, b, at, h); err != nil {
+		return parsed{problems: at.Problems(err)}
+	}
+	var what description
+	if err := b.code.module.Describe(ctx, &what, "describe"); err != nil {
+		return parsed{problems: at.Problems(err)}
+	}
 	r := &codeReader{bundle: b, at: at}
 	r.judge, r.embedder = asks(b.program.Code)
-	for _, p := range e.what.Problems {
+	for _, p := range what.Problems {
 		if p.Source == nil {
 			p.Source = r.locate(p.ID)
 		}
 		r.problems = append(r.problems, p.In(at))
 	}
-	all := parsed{cases: make([]plumb.Case, 0, len(e.what.Cases))}
+	all := parsed{cases: make([]plumb.Case, 0, len(what.Cases))}
 	seen := map[string]*describedCase{}
-	for i := range e.what.Cases {
-		d := &e.what.Cases[i]
+	for i := range what.Cases {
+		d := &what.Cases[i]
 		if d.Source == nil {
 			d.Source = r.locate(d.ID)
 		}
 		r.id(d, seen)
 		all.cases = append(all.cases, r.read(d))
 	}
-	sections, problems := config.ReadExports(at.Named, filepath.Dir(at.Origin), e.what.Workspace, e.what.Skills)
+	sections, problems := config.ReadExports(at.Named, filepath.Dir(at.Origin), what.Workspace, what.Skills)
 	if len(problems) == 0 {
 		problems = b.directories(sections)
 	}
@@ -179,6 +184,11 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 			checks = append(checks, k)
 			c.Assertions = append(c.Assertions, k)
 			content.Assertions = append(content.Assertions, k.Canonical())
+		}
+	}
+	for _, word := range slices.Sorted(maps.Keys(d.Others)) {
+		if hint := otherTools(word, d.Others[word], "expectedFail"); hint != "" {
+			r.add(d, word+": "+word+" has no meaning in a suite, and the case would run", hint)
 		}
 	}
 	if d.HasClassify {

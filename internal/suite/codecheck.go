@@ -69,10 +69,6 @@ type codeFailure struct {
 	Hint string `json:"hint"`
 }
 
-func (c *codeSuite) assertTimeout() time.Duration {
-	return cmp.Or(c.host.AssertTimeout, lib.DefaultAssertTimeout)
-}
-
 // Assert calls the function. Each check that failed is a verdict; each check that broke is a verdict
 // with an error. The error is not nil when the function could not be called or did not finish.
 func (k *codeCheck) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verdict, error) {
@@ -85,21 +81,10 @@ func (k *codeCheck) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verd
 	if err != nil {
 		return nil, plumb.Failuref(plumb.OriginAssertHook, "write the session report: %w", err)
 	}
-	size := len(report)
-	for i := range ev.Report.Events {
-		size += weight(&ev.Report.Events[i])
-	}
-	leave, err := k.suite.enter(ctx, size)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	s, name := &codeSession{ev: ev}, strconv.FormatInt(k.suite.counter.Add(1), 10)
-	k.suite.sessions.Store(name, s)
-	defer k.suite.sessions.Delete(name)
-	evidence := map[string]any{"run": name, "workspace": ev.Workspace, "caseId": k.id, "lazy": true}
+	s := &codeSession{ev: ev, report: len(report)}
 	var out outcome
-	if err := k.suite.call(ctx, &out, "assert", k.id, report, evidence); err != nil {
+	evidence := map[string]any{"workspace": ev.Workspace, "lazy": true}
+	if err := k.suite.call(ctx, &out, "assert", k.id, s, report, evidence); err != nil {
 		return k.broke(ctx, s, err)
 	}
 	return k.verdicts(s, &out), nil
@@ -118,9 +103,8 @@ func weight(e *plumb.SessionEvent) int {
 	return 128 + len(e.Text) + len(e.Output) + len(e.Args) + len(e.Command) + len(e.Path)
 }
 
-// answer returns a host function for the module plumb. Its first argument names a session that is
-// being judged.
-func (c *codeSuite) answer(op string, f func(context.Context, *codeSession, []string) (any, error)) script.HostFunc {
+// answer returns a host function for the module plumb. Its arguments are texts.
+func (s *codeSession) answer(f func(context.Context, []string) (any, error)) script.HostFunc {
 	return func(ctx context.Context, args []json.RawMessage) (any, error) {
 		texts := make([]string, len(args))
 		for i, arg := range args {
@@ -128,23 +112,19 @@ func (c *codeSuite) answer(op string, f func(context.Context, *codeSession, []st
 				return nil, errArguments
 			}
 		}
-		if len(texts) < 2 {
+		if len(texts) == 0 {
 			return nil, errArguments
 		}
-		s, ok := c.sessions.Load(texts[0])
-		if !ok {
-			return nil, fmt.Errorf("%s was called after the session had been judged", op)
-		}
-		return f(ctx, s.(*codeSession), texts[1:]) //nolint:forcetypeassert // only sessions are stored
+		return f(ctx, texts)
 	}
 }
 
 var errArguments = errors.New("a host function was called with unexpected arguments")
 
-// eventsOf returns the events of a session, of one type or all, from an index on. The module plumb
+// events returns the events of the session, of one type or all, from an index on. The module plumb
 // requests them when the code uses them. The result is a portion of the events and the index where
 // the next portion begins, -1 after the last.
-func eventsOf(_ context.Context, s *codeSession, args []string) (any, error) {
+func (s *codeSession) events(_ context.Context, args []string) (any, error) {
 	const most = 256 << 10 // bytes, because several copies of a portion exist during the transfer
 	next, err := strconv.Atoi(args[len(args)-1])
 	if err != nil || next < 0 {
@@ -172,7 +152,7 @@ func eventsOf(_ context.Context, s *codeSession, args []string) (any, error) {
 
 // leaks performs assert.leaksNoSecret of the module plumb. Code learns the names of secrets, and
 // never their values.
-func leaks(ctx context.Context, s *codeSession, args []string) (any, error) {
+func (s *codeSession) leaks(ctx context.Context, args []string) (any, error) {
 	var places []string
 	if json.Unmarshal([]byte(args[0]), &places) != nil {
 		return nil, errArguments
@@ -203,43 +183,45 @@ func (k *codeCheck) broke(ctx context.Context, s *codeSession, err error) ([]plu
 	}
 	f := plumb.Failuref(plumb.OriginAssertHook, "the assert could not be called: %w", err)
 	f.Source = &k.source
-	switch e, thrown := errors.AsType[*script.Error](err); {
-	case timedOut(err):
-		f.Name, f.Message = "TimeoutError", fmt.Sprintf("the assert did not end within %s", text.Duration(k.suite.assertTimeout()))
-		f.Hint = "does it loop, or wait for something that never happens?"
-	case errors.Is(err, script.ErrMemory):
-		f.Name, f.Message = "MemoryError", "the assert ran out of memory"
-	case leaves(err, "an assert", f):
-	case errors.Is(err, script.ErrNeverSettled):
-		f.Name, f.Message = "TimeoutError", "the assert waits for a promise that nothing will settle"
-		f.Hint = "is a resolve never called?"
-	case thrown:
-		f.Name, f.Message, f.Stack = e.Name, s.bounded(e.Message), s.bounded(e.Stack)
-		if len(e.Frames) > 0 {
-			f.Source = k.suite.places.Source(&e.Frames[0])
-		}
-		if e.Unhandled && e.IsAssertion { // this ends the process in Node, but the result of the check is known
-			return append(s.rest(nil), plumb.Verdict{
-				Name: f.Name, Reason: f.Message + " (in code that nothing waited for: is an await missing?)",
-				Stack: f.Stack, Source: f.Source,
-			}), nil
-		}
-		if e.Unhandled {
-			f.Hint = "nothing waited for the code that threw this: is an await missing?"
-		}
+	e, thrown := errors.AsType[*script.Error](err)
+	if broken(f, err, "the assert", "an assert", k.suite.host.JudgeLimit()) || !thrown {
+		return s.rest(nil), f
+	}
+	f.Name, f.Message, f.Stack = e.Name, s.bounded(e.Message), s.bounded(e.Stack)
+	if len(e.Frames) > 0 {
+		f.Source = k.suite.places.Source(&e.Frames[0])
+	}
+	if e.Unhandled && e.IsAssertion { // this ends the process in Node, but the result of the check is known
+		return append(s.rest(nil), plumb.Verdict{
+			Name: f.Name, Reason: f.Message + " (in code that nothing waited for: is an await missing?)",
+			Stack: f.Stack, Source: f.Source,
+		}), nil
+	}
+	if e.Unhandled {
+		f.Hint = noAwait
 	}
 	return s.rest(nil), f
 }
 
-// leaves describes the failure of code that left something behind for the next calls, and reports
-// whether err says so. Who is the code.
-func leaves(err error, who string, f *plumb.Failure) bool {
+const noAwait = "nothing waited for the code that threw this: is an await missing?"
+
+// broken describes the failure of code that could not finish, or that left something behind, and
+// reports whether err says so. It calls the code by two names.
+func broken(f *plumb.Failure, err error, the, a string, limit time.Duration) bool {
 	switch {
+	case lib.TimedOut(err):
+		f.Name, f.Message = "TimeoutError", fmt.Sprintf("%s did not end within %s", the, text.Duration(limit))
+		f.Hint = "does it loop, or wait for something that never happens?"
+	case errors.Is(err, script.ErrMemory):
+		f.Name, f.Message = "MemoryError", the+" ran out of memory"
+	case errors.Is(err, script.ErrNeverSettled):
+		f.Name, f.Message = "TimeoutError", the+" waits for a promise that nothing will settle"
+		f.Hint = "is a resolve never called?"
 	case errors.Is(err, script.ErrShared):
-		f.Name, f.Message = "SharedStateError", who+" cannot "+err.Error()
+		f.Name, f.Message = "SharedStateError", a+" cannot "+err.Error()
 		f.Hint = "each session is judged alone: keep values in variables that are declared with const or let"
 	case errors.Is(err, script.ErrLeft):
-		f.Name, f.Message = "UnfinishedError", who+" left a timer running that never stops"
+		f.Name, f.Message = "UnfinishedError", a+" left a timer running that never stops"
 		f.Hint = "stop it with clearInterval or clearTimeout, and await what it does"
 	default:
 		return false
@@ -331,9 +313,20 @@ func details(f *codeFailure, aggregate string) json.RawMessage {
 // and the embedder that the code asked.
 type codeSession struct {
 	ev plumb.Evidence
+	// report is the size of the report as JSON without its events, in bytes.
+	report int
 
 	mu    sync.Mutex
 	asked []plumb.Verdict
+}
+
+// size estimates the size of the whole report as JSON, in bytes.
+func (s *codeSession) size() int {
+	size := s.report
+	for i := range s.ev.Report.Events {
+		size += weight(&s.ev.Report.Events[i])
+	}
+	return size
 }
 
 // take removes and returns the answer that made a check fail, or nil.
@@ -377,7 +370,7 @@ type question struct {
 }
 
 // judge performs assert.judge of the module plumb.
-func judge(ctx context.Context, s *codeSession, args []string) (any, error) {
+func (s *codeSession) judge(ctx context.Context, args []string) (any, error) {
 	return s.ask(ctx, "judge", args, func(q *question) *check.Check {
 		k := check.LLMJudge(q.Question, q.Votes)
 		if q.Expect == "no" {
@@ -388,7 +381,7 @@ func judge(ctx context.Context, s *codeSession, args []string) (any, error) {
 }
 
 // similar performs assert.similar of the module plumb.
-func similar(ctx context.Context, s *codeSession, args []string) (any, error) {
+func (s *codeSession) similar(ctx context.Context, args []string) (any, error) {
 	return s.ask(ctx, "similar", args, func(q *question) *check.Check {
 		return check.SemanticSimilarity([]string{q.Text}, q.Threshold)
 	})
@@ -444,7 +437,7 @@ func (k *codeClassifier) classify(ctx context.Context, s plumb.FailedSession) (*
 			Source  *script.Position `json:"source"`
 		} `json:"problem"`
 	}
-	if err := k.suite.call(ctx, &answer, "classify", k.id, result); err != nil {
+	if err := k.suite.call(ctx, &answer, "classify", k.id, nil, result); err != nil {
 		return nil, fmt.Errorf("classify the failure of %s: %w", k.id, err)
 	}
 	if p := answer.Problem; p != nil {

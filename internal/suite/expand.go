@@ -10,6 +10,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/js"
 	"github.com/plumb-eval/plumb/internal/template"
 )
 
@@ -93,7 +94,7 @@ func (x *expander) readDefaults(v *doc.Value) {
 		case m.Key == "id" || m.Key == "prompts":
 			x.add(m.Place, m.Key+" belongs to a case, not to defaults", "")
 		case !slices.Contains(caseKeys(), m.Key):
-			x.add(m.Place, fmt.Sprintf("unknown key %q in defaults", m.Key), caseKeyHint(m.Key))
+			x.add(m.Place, fmt.Sprintf("unknown key %q in defaults", m.Key), caseKeyHint(&m))
 		default:
 			x.defaults.Members = append(x.defaults.Members, m)
 		}
@@ -299,7 +300,7 @@ func runsCode(v *doc.Value, types ...string) bool {
 
 // exact reports variables for JavaScript whose digits it would lose.
 func (x *expander) exact(v *doc.Value) {
-	if v.Kind == doc.Number && len(v.Infinite()) == 0 && !template.Exact(v.Text()) {
+	if v.Kind == doc.Number && len(v.Infinite()) == 0 && !js.Number(v.Text()).Exact() {
 		x.add(v.Place, fmt.Sprintf("JavaScript cannot hold the number %s exactly", v.Text()), "put it in quotes")
 	}
 	for i := range v.List {

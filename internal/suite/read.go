@@ -111,7 +111,7 @@ func (b *Bundle) Close() error {
 	}
 	code := b.code
 	b.code = nil
-	if err := code.close(); err != nil {
+	if err := code.module.Close(); err != nil {
 		return fmt.Errorf("close suite %s: %w", b.Path, err)
 	}
 	return nil

@@ -67,15 +67,14 @@ func (b *Bundle) read(ctx context.Context, h lib.Host, keep bool) parsed {
 			return parsed{problems: doc.Problems{b.problem(err.Error(), "")}}
 		}
 	}
-	b.checksIn(h)
-	switch {
-	case b.Code():
+	if b.Code() {
 		return b.codeIn(ctx, h)
-	case isYAML(b.Path):
-		return b.parseYAML(keep) //nolint:contextcheck // code of checks is compiled with a time limit of its own
-	default:
-		return b.parseLines(keep) //nolint:contextcheck // code of checks is compiled with a time limit of its own
 	}
+	b.checksIn(h)
+	if isYAML(b.Path) {
+		return b.parseYAML(keep) //nolint:contextcheck // code of checks is compiled with a time limit of its own
+	}
+	return b.parseLines(keep) //nolint:contextcheck // code of checks is compiled with a time limit of its own
 }
 
 // Validate is [Bundle.ValidateIn] with the zero Host.

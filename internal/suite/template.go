@@ -107,10 +107,8 @@ func slots(v *doc.Value) (all []slot) {
 func (t *templates) render(s *slot, scope *template.Scope) (string, error) {
 	parsed, err := t.parse(s.Text())
 	if s.inserts == check.InsertNothing {
-		if err == nil {
-			if text, ok := parsed.Constant(); ok {
-				return text, nil
-			}
+		if err == nil && parsed.Constant() {
+			return scope.Render(parsed, nil)
 		}
 		return "", refused(s.key, parsed)
 	}

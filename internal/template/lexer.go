@@ -3,8 +3,8 @@ package template
 import (
 	"regexp"
 	"strings"
-	"unicode"
-	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb/internal/js"
 )
 
 // kind is the kind of a token.
@@ -12,37 +12,43 @@ type kind uint8
 
 // The kinds are the groups of tokens, in their order.
 const (
-	end      kind = iota // the end of the template
-	closing              // %} or }}, also with a minus before it
-	digits               // a number
-	quoted               // a text in quotes
-	pattern              // a regular expression, r/.../g
-	word                 // a name
-	operator             // an operator or a bracket
+	end     kind = iota // the end of the template
+	closing             // %} or }}, also with a minus before it
+	digits              // a number
+	quoted              // a text in quotes
+	pattern             // a regular expression, r/.../g
+	word                // a name
+	symbol              // an operator or a bracket
 )
 
-// tokens matches a token at the start of a text, with a group for each kind.
-var tokens = regexp.MustCompile(`^(?s:(-?[%}]\})|([0-9]+(?:\.[0-9]*)?)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|` +
-	`(r/(?:[^/\\]|\\.)*/[a-z]*)|([\pL\pM\p{Nd}_$]+)|([=!]==|[=!<>]=|\*\*|//|[()\[\]{},:.|~+*/%<>=-]))`)
+//nolint:gochecknoglobals // never changed
+var (
+	// tokens matches a token at the start of a text, with a group for each kind.
+	tokens = regexp.MustCompile(`^(?s:(-?[%}]\})|([0-9][\pL\pM\p{Nd}_$]*(?:\.[0-9]*)?)|` +
+		`("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(r/(?:[^/\\]|\\.)*/[a-z]*)|([\pL\pM\p{Nd}_$]+)|` +
+		`([=!]==|[=!<>]=|\*\*|//|[()\[\]{},:.|~+*/%<>=-]))`)
+	opening = regexp.MustCompile(`\{[{%#]`)
+	escapes = strings.NewReplacer(`\\`, `\`, `\n`, "\n", `\t`, "\t", `\r`, "\r", `\`, "")
+)
 
-// token is a part of a tag. Of a text in quotes, text is the value.
+// token is a part of a tag. A text in quotes, which text has without them, a number and a regular
+// expression have a value.
 type token struct {
-	kind kind
-	text string
-	at   int
+	kind  kind
+	text  string
+	value any
+	at    int
 }
 
 // lexer splits a template into text and the tokens of its tags.
 type lexer struct {
 	text string
 	at   int
-	// trim is set after a tag that ends with a minus: white space at the start of the next text goes.
+	// token is the token that comes next in a tag.
+	token token
+	// trim is set after a tag that ends with a minus: the next text loses white space before it.
 	trim bool
 }
-
-func isSpace(r rune) bool { return unicode.IsSpace(r) && r != '\u0085' || r == '\uFEFF' }
-
-var opening = regexp.MustCompile(`\{[{%#]`)
 
 // upToTag returns the text before the next tag, and the two bytes that open it; "" at the end.
 func (l *lexer) upToTag() (text, open string) {
@@ -51,52 +57,37 @@ func (l *lexer) upToTag() (text, open string) {
 		text, open = text[:tag[0]], text[tag[0]:tag[1]]
 	}
 	l.at += len(text) + len(open)
+	l.token = token{text: "end of file", at: l.at - len(open)}
 	if l.trim && text != "" {
-		text, l.trim = strings.TrimLeftFunc(text, isSpace), false
+		text, l.trim = strings.TrimLeftFunc(text, js.IsSpace), false
 	}
 	if open != "" && strings.HasPrefix(l.text[l.at:], "-") {
 		l.at++
-		text = strings.TrimRightFunc(text, isSpace)
+		text = strings.TrimRightFunc(text, js.IsSpace)
 	}
 	return text, open
 }
 
-// comment skips a comment whose opening was read.
-func (l *lexer) comment(at int) {
-	comment, _, ended := strings.Cut(l.text[l.at:], "#}")
-	if !ended {
-		fail(at, "invalid template: expected end of comment, got end of file")
-	}
-	l.trim = strings.HasSuffix(comment, "-")
-	l.at += len(comment) + len("#}")
-}
-
-// raw returns the text up to the end of a block raw or verbatim.
-func (l *lexer) raw(name string, at int) string {
+// upTo returns the text up to a match of a pattern, and skips both.
+func (l *lexer) upTo(pattern, name string) string {
 	rest := l.text[l.at:]
-	tag := regexp.MustCompile(`\{%\s*end` + name + `\s*%\}`).FindStringIndex(rest)
-	if tag == nil {
-		fail(at, "invalid template: expected end%s, got end of file", name)
-	}
-	l.at += tag[1]
-	return rest[:tag[0]]
+	found := regexp.MustCompile(pattern).FindStringIndex(rest)
+	need(found != nil, "invalid template: expected %s, got end of file", name)
+	l.at += found[1]
+	return rest[:found[0]]
 }
 
-// next returns the next token of a tag.
-func (l *lexer) next() token {
-	rest := strings.TrimLeftFunc(l.text[l.at:], isSpace)
-	t := token{text: "end of file", at: len(l.text) - len(rest)}
-	if l.at = t.at; rest == "" {
-		return t
+// advance returns the next token of a tag, and reads the one after it.
+func (l *lexer) advance() token {
+	before, rest := l.token, strings.TrimLeftFunc(l.text[l.at:], js.IsSpace)
+	l.at = len(l.text) - len(rest)
+	l.token = token{text: "end of file", at: l.at}
+	if rest == "" {
+		return before
 	}
 	groups := tokens.FindStringSubmatch(rest)
-	if groups == nil {
-		r, _ := utf8.DecodeRuneInString(rest)
-		if r == '"' || r == '\'' {
-			fail(t.at, "invalid template: a text without its closing quote")
-		}
-		fail(t.at, "invalid template: unexpected %q", r)
-	}
+	need(groups != nil, "invalid template: unexpected %.1q", rest)
+	t := &l.token
 	t.text = groups[0]
 	for t.kind = closing; groups[t.kind] == ""; {
 		t.kind++
@@ -105,29 +96,15 @@ func (l *lexer) next() token {
 	switch t.kind {
 	case closing:
 		l.trim = t.text[0] == '-'
-	case digits:
-		if following := tokens.FindStringSubmatch(l.text[l.at:]); following != nil && following[word] != "" {
-			fail(t.at, "invalid template: a number is digits, with a point at most")
-		}
 	case quoted:
-		t.text = unescaped(t.text[1 : len(t.text)-1])
-	case end, pattern, word, operator:
+		t.text = escapes.Replace(t.text[1 : len(t.text)-1])
+		t.value = t.text
+	case digits:
+		need(strings.Trim(t.text, "0123456789.") == "", "invalid template: a number is digits, with a point at most")
+		t.value = js.Parse(t.text)
+	case pattern:
+		t.value = must(js.ParseRegex(t.text[1:]))
+	case end, word, symbol:
 	}
-	return t
-}
-
-var escapes = regexp.MustCompile(`(?s)\\.`)
-
-func unescaped(text string) string {
-	return escapes.ReplaceAllStringFunc(text, func(escape string) string {
-		switch escape[1:] {
-		case "n":
-			return "\n"
-		case "t":
-			return "\t"
-		case "r":
-			return "\r"
-		}
-		return escape[1:]
-	})
+	return before
 }

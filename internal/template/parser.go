@@ -1,54 +1,18 @@
 package template
 
 import (
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/plumb-eval/plumb/internal/js"
 )
 
-// The nodes, and what their fields are. The op of a node is one of these words, or the operator of an expression.
-const (
-	opLiteral = "literal" // value
-	opName    = "name"    // text
-	opMember  = "member"  // args: the value and the key; text is the path in messages
-	opCall    = "call"    // text is the name of the function
-	opMethod  = "method"  // text is the name; args: the value, and the arguments
-	opFilter  = "filter"  // as opMethod
-	opIs      = "is"      // as opMethod
-	opList    = "list"    // args
-	opObject  = "object"  // names and args: the keys and the values
-	opGroup   = "group"   // an expression in parentheses
-	opEither  = "either"  // args: the value, the condition, and the other value if there is one
-	opBlock   = "block"   // blocks: the text of a block as a value
-
-	// Statements. The blocks of if, for and switch end with that of else or default.
-	opText   = "text"   // text
-	opOutput = "output" // args: the value
-	opIf     = "if"     // args: the conditions
-	opFor    = "for"    // names; args: the list
-	opSet    = "set"    // names; args: the value
-	opMacro  = "macro"  // text is the name; names and args: the parameters and their defaults, or nil
-	opSwitch = "switch" // args: the value, and those of the cases
-)
-
-// node is a part of a template. An expression has a value; a statement writes text.
-type node struct {
-	op string
-	// at is the byte of the template at which the node begins.
-	at     int
-	text   string
-	value  any
-	names  []string
-	args   []*node
-	blocks [][]*node
-}
-
-// parser reads a template by recursive descent. It panics with a fault.
+// parser reads a template by recursive descent.
 type parser struct {
 	lexer
-	// token is the token that comes next in a tag.
-	token token
 	depth int
-	// tag is the word that ended the nodes of a block.
+	// tag is the word that ended a block.
 	tag  token
 	uses []Use
 	// bound are the names that the template defines, by the number of open blocks that define them.
@@ -58,25 +22,21 @@ type parser struct {
 // enter counts a level of nesting. The function that it returns ends the level.
 func (p *parser) enter() func() {
 	p.depth++
-	p.bounded(p.depth)
+	bounded(p.depth)
 	return func() { p.depth-- }
 }
 
-func (p *parser) bounded(depth int) {
-	if depth > maxDepth {
-		fail(p.token.at, "the template is nested too deeply")
-	}
+func bounded(depth int) { need(depth <= maxDepth, "the template is nested too deeply") }
+
+// refuse fails at a token that was read before.
+func (p *parser) refuse(at int, hint, format string, args ...any) {
+	p.token.at = at
+	failHint(hint, format, args...)
 }
 
-func (p *parser) advance() token {
-	t := p.token
-	p.token = p.next()
-	return t
-}
-
-// is reports whether the next token is one of the given operators or words.
-func (p *parser) is(texts ...string) bool {
-	return (p.token.kind == operator || p.token.kind == word) && slices.Contains(texts, p.token.text)
+// is reports whether the next token is an operator or a word.
+func (p *parser) is(text string) bool {
+	return (p.token.kind == symbol || p.token.kind == word) && p.token.text == text
 }
 
 func (p *parser) skip(text string) bool {
@@ -88,94 +48,32 @@ func (p *parser) skip(text string) bool {
 }
 
 func (p *parser) want(text string) {
-	if !p.skip(text) {
-		fail(p.token.at, "invalid template: expected %q, got %s", text, p.token.text)
-	}
+	need(p.skip(text), "invalid template: expected %q, got %s", text, p.token.text)
 }
 
-func (p *parser) unexpected() {
-	fail(p.token.at, "invalid template: unexpected token: %s", p.token.text)
-}
-
-func (p *parser) name() token {
-	if p.token.kind != word {
-		fail(p.token.at, "invalid template: expected a name, got %s", p.token.text)
-	}
+func (p *parser) word() token {
+	need(p.token.kind == word, "invalid template: expected a name, got %s", p.token.text)
 	return p.advance()
 }
 
-// close reads the end of a tag. The next token is not read, because text follows.
-func (p *parser) close() {
-	if p.token.kind != closing || p.token.text[len(p.token.text)-2] != '%' {
-		fail(p.token.at, "invalid template: expected block end")
+// each parses items with commas between them, up to a bracket.
+func (p *parser) each(until string, item func()) {
+	for first := true; !p.skip(until); first = false {
+		if !first {
+			p.want(",")
+		}
+		item()
 	}
 }
 
-// nodes parses up to a tag whose word is one of until, which becomes p.tag, or to the end of the template.
-func (p *parser) nodes(until ...string) (all []*node) {
-	defer p.enter()()
+// words parses names with commas between them.
+func (p *parser) words() (names []string) {
 	for {
-		from := p.at
-		text, open := p.upToTag()
-		if text != "" {
-			all = append(all, &node{op: opText, at: from, text: text})
+		names = append(names, p.word().text)
+		if !p.skip(",") {
+			return names
 		}
-		switch open {
-		case "":
-			if len(until) > 0 {
-				fail(len(p.text), "invalid template: expected %s, got end of file", strings.Join(until, ", "))
-			}
-			return all
-		case "{#":
-			p.comment(p.at - len(open))
-			continue
-		}
-		p.advance() // reads the first token of the tag
-		if open == "{{" {
-			all = append(all, p.output())
-			continue
-		}
-		p.tag = p.name()
-		if slices.Contains(until, p.tag.text) {
-			return all
-		}
-		all = append(all, p.statement(p.tag))
 	}
-}
-
-// block parses the end of a tag, and what follows it up to a tag that ends it.
-func (p *parser) block(until ...string) []*node {
-	p.close()
-	return p.nodes(until...)
-}
-
-func (p *parser) output() *node {
-	before, at := len(p.uses), p.token.at
-	of := p.expression()
-	if p.token.kind != closing || p.token.text[len(p.token.text)-2] != '}' {
-		fail(p.token.at, "invalid template: expected variable end")
-	}
-	if of.isPath() {
-		p.uses[before].Inserted = true
-	}
-	return &node{op: opOutput, at: at, args: []*node{of}}
-}
-
-// key returns the key of a member that is written as a text.
-func (n *node) key() (key string, ok bool) {
-	key, ok = n.args[1].value.(string)
-	return key, ok
-}
-
-// isPath reports whether an expression is a variable, or a key of one that is written as a text.
-func (n *node) isPath() bool {
-	for n.op == opMember {
-		if _, ok := n.key(); !ok {
-			return false
-		}
-		n = n.args[0]
-	}
-	return n.op == opName
 }
 
 // bind defines names, or with -1 ends that.
@@ -185,391 +83,226 @@ func (p *parser) bind(by int, names ...string) {
 	}
 }
 
-// words parses names with commas between them.
-func (p *parser) words() (names []string) {
+// block parses up to a tag with a word of until, which becomes p.tag, or to the end of the text.
+func (p *parser) block(until ...string) *expression {
+	defer p.enter()()
+	b := constant(p.at, nil)
 	for {
-		names = append(names, p.name().text)
-		if !p.skip(",") {
-			return names
+		at := p.at
+		text, open := p.upToTag()
+		if text != "" {
+			b.args = append(b.args, plain(at, text))
+		}
+		switch open {
+		case "":
+			expected := strings.Join(until, ", ")
+			need(expected == "", "invalid template: expected %s, got end of file", expected)
+			return b
+		case "{#":
+			p.trim = strings.HasSuffix(p.upTo(`#\}`, "end of comment"), "-")
+		case "{{":
+			p.advance() // reads the first token of the tag
+			b.args = append(b.args, p.output())
+		default:
+			p.advance()
+			if p.tag = p.word(); slices.Contains(until, p.tag.text) {
+				return b
+			}
+			b.args = append(b.args, p.statement(p.tag))
 		}
 	}
 }
 
-func (p *parser) statement(tag token) *node {
-	p.uses = append(p.uses, Use{Kind: "tag", Path: []string{tag.text}})
-	n := &node{op: tag.text, at: tag.at}
-	switch tag.text {
-	case "if":
-		p.conditional(n)
-	case "for":
-		p.loop(n)
-	case "set":
-		n.names = p.words()
-		if p.skip("=") {
-			n.args = []*node{p.expression()}
-		} else {
-			p.close()
-			p.trim = false // Nunjucks keeps the white space here
-			n.args = []*node{{op: opBlock, at: n.at, blocks: [][]*node{p.nodes("endset")}}}
-		}
-		p.bind(1, n.names...)
-	case "macro":
-		p.macro(n)
-	case "filter":
-		block := &node{op: opBlock, at: n.at}
-		n.op, n.args = opOutput, []*node{p.filter(block)}
-		block.blocks = [][]*node{p.block("endfilter")}
-	case "switch":
-		p.choice(n)
-	case "raw", "verbatim":
-		p.close()
-		n.op, n.text = opText, p.raw(tag.text, tag.at)
-		return n
-	case "include", "import", "from", "extends":
-		failHint(tag.at, "use a prompt file, or a variable", "a template cannot read other files")
-	default:
-		fail(tag.at, "invalid template: unknown block tag: %s", tag.text)
-	}
-	p.close()
+// body parses the end of a tag, and what follows it up to a tag that ends it.
+func (p *parser) body(until ...string) *expression {
+	p.close("%}", "block")
+	return p.block(until...)
+}
+
+// close reads the end of a tag. The next token is not read, because text follows.
+func (p *parser) close(bracket, what string) {
+	need(p.token.kind == closing && strings.HasSuffix(p.token.text, bracket), "invalid template: expected %s end", what)
+}
+
+// plain returns a statement that writes a text.
+func plain(at int, text string) *expression {
+	n := node(at, func(c call) any { return c.write(text) })
+	n.op = opText
 	return n
 }
 
-func (p *parser) conditional(n *node) {
-	for more := true; more; more = p.tag.text == "elif" || p.tag.text == "elseif" {
-		n.args = append(n.args, p.expression())
-		n.blocks = append(n.blocks, p.block("elif", "elseif", "else", "endif"))
-	}
-	p.otherwise(n, "else", "endif")
-}
-
-// otherwise parses the last block of a statement, which is empty if there is none.
-func (p *parser) otherwise(n *node, tag, until string) {
-	var other []*node
-	if p.tag.text == tag {
-		other = p.block(until)
-	}
-	n.blocks = append(n.blocks, other)
-}
-
-func (p *parser) loop(n *node) {
-	n.names = p.words()
-	p.want("in")
-	n.args = []*node{p.expression()}
-	p.bind(1, "loop")
-	p.bind(1, n.names...)
-	n.blocks = [][]*node{p.block("endfor", "else")}
-	p.bind(-1, "loop")
-	p.bind(-1, n.names...)
-	p.otherwise(n, "else", "endfor")
-}
-
-func (p *parser) macro(n *node) {
-	n.text = p.name().text
-	p.bind(1, n.text)
-	p.want("(")
-	for !p.skip(")") {
-		if len(n.names) > 0 {
-			p.want(",")
+// insertion returns a statement that writes a value.
+func insertion(at int, of *expression) *expression {
+	return node(at, func(c call) any {
+		text := c.printed(c.args[0])
+		if c.quote != nil && of.op != opSafe {
+			quoted, err := c.quote(text)
+			need(err == nil, "%v", err)
+			text = quoted
 		}
-		n.names = append(n.names, p.name().text)
-		var value *node
+		return c.write(text)
+	}, of)
+}
+
+func (p *parser) output() *expression {
+	before, at := len(p.uses), p.token.at
+	of := p.expression()
+	p.close("}}", "variable")
+	if of.inserted {
+		p.uses[before].Inserted = true
+	}
+	return insertion(at, of)
+}
+
+func (p *parser) statement(tag token) (n *expression) {
+	p.uses = append(p.uses, Use{Kind: "tag", Path: []string{tag.text}})
+	switch tag.text {
+	case "if":
+		n = p.conditional(tag.at)
+	case "for":
+		n = p.loop(tag.at)
+	case "set":
+		n = p.assignment(tag.at)
+	case "macro":
+		n = p.macro(tag.at)
+	case "filter":
+		var block *expression
+		n = insertion(tag.at, p.filter(node(tag.at, func(c call) any { return c.captured(block) })))
+		block = p.body("endfilter")
+	case "switch":
+		n = p.cases(tag.at)
+	case "raw", "verbatim":
+		p.close("%}", "block")
+		p.token = tag
+		return plain(tag.at, p.upTo(`\{%\s*end`+tag.text+`\s*%\}`, "end"+tag.text))
+	case "include", "import", "from", "extends":
+		p.refuse(tag.at, "use a prompt file, or a variable", "a template cannot read other files")
+	default:
+		p.refuse(tag.at, "", "invalid template: unknown block tag: %s", tag.text)
+	}
+	p.close("%}", "block")
+	return n
+}
+
+func (p *parser) conditional(at int) *expression {
+	defer p.enter()()
+	test, body, other := p.expression(), p.body("elif", "elseif", "else", "endif"), constant(at, nil)
+	switch p.tag.text {
+	case "elif", "elseif":
+		other = p.conditional(p.tag.at)
+	case "else":
+		other = p.body("endif")
+	}
+	return choice(at, test, body, other)
+}
+
+func (p *parser) loop(at int) *expression {
+	names := p.words()
+	p.want("in")
+	in := p.expression()
+	p.bind(1, append(names, "loop")...)
+	body, other := p.body("endfor", "else"), constant(at, nil)
+	p.bind(-1, append(names, "loop")...)
+	if p.tag.text == "else" {
+		other = p.body("endfor")
+	}
+	return node(at, func(c call) any {
+		rounds := c.rounds(len(names), c.args[0])
+		n, around, number := len(rounds), c.frame, js.FromInt
+		if n == 0 {
+			return c.eval(other)
+		}
+		c.frame = maps.Clone(around)
+		for i, values := range rounds {
+			c.step(1)
+			for k, name := range names {
+				c.frame[name] = new(any(js.Undefined{}))
+				if k < len(values) {
+					c.frame[name] = new(values[k])
+				}
+			}
+			c.frame["loop"] = new(any(js.NewDict(
+				[]string{"index", "index0", "revindex", "revindex0", "first", "last", "length"},
+				[]any{number(i + 1), number(i), number(n - i), number(n - i - 1), i == 0, i == n-1, number(n)})))
+			c.eval(body)
+		}
+		c.frame = around
+		return nil
+	}, in)
+}
+
+func (p *parser) assignment(at int) *expression {
+	names := p.words()
+	var value *expression
+	if p.skip("=") {
+		value = p.expression()
+	} else {
+		p.close("%}", "block")
+		p.trim = false // Nunjucks keeps the white space here
+		block := p.block("endset")
+		value = node(at, func(c call) any { return c.captured(block) })
+	}
+	p.bind(1, names...)
+	return node(at, func(c call) any {
+		for _, name := range names {
+			c.frame.set(name, c.args[0])
+		}
+		return nil
+	}, value)
+}
+
+// macro is a block with parameters, and their values where a call has no argument.
+type macro struct {
+	name     string
+	names    []string
+	defaults []*expression
+	body     *expression
+}
+
+func (p *parser) macro(at int) *expression {
+	m := &macro{name: p.word().text}
+	p.bind(1, m.name)
+	p.want("(")
+	p.each(")", func() {
+		m.names = append(m.names, p.word().text)
+		value := constant(p.token.at, js.Undefined{})
 		if p.skip("=") {
 			value = p.expression()
 		}
-		n.args = append(n.args, value)
-	}
-	p.bind(1, n.names...)
-	n.blocks = [][]*node{p.block("endmacro")}
-	p.bind(-1, n.names...)
+		m.defaults = append(m.defaults, value)
+	})
+	p.bind(1, m.names...)
+	m.body = p.body("endmacro")
+	p.bind(-1, m.names...)
+	return node(at, func(c call) any {
+		c.frame.set(m.name, m)
+		return nil
+	})
 }
 
-func (p *parser) choice(n *node) {
-	n.args = []*node{p.expression()}
-	p.block("case", "default", "endswitch") // what is before the first case is not written
+func (p *parser) cases(at int) *expression {
+	of := p.expression()
+	p.body("case", "default", "endswitch") // what is before the first case is not written
 	if p.tag.text != "case" {
-		fail(n.at, "invalid template: a switch needs a case")
+		p.refuse(at, "", "invalid template: a switch needs a case")
 	}
+	var tests, bodies []*expression
 	for p.tag.text == "case" {
-		n.args = append(n.args, p.expression())
-		n.blocks = append(n.blocks, p.block("case", "default", "endswitch"))
+		tests, bodies = append(tests, p.expression()), append(bodies, p.body("case", "default", "endswitch"))
 	}
-	p.otherwise(n, "default", "endswitch")
-}
-
-// expression parses an expression: a if b else c.
-func (p *parser) expression() *node {
-	n := p.binary(1)
-	if !p.is("if") {
-		return n
+	if p.tag.text == "default" {
+		bodies = append(bodies, p.body("endswitch"))
 	}
-	n = &node{op: opEither, at: p.advance().at, args: []*node{n, p.binary(1)}}
-	if p.skip("else") {
-		n.args = append(n.args, p.binary(1))
-	}
-	return n
-}
-
-// The ranks of operators, from the one that binds least. They are those of JavaScript, which runs the code of Nunjucks.
-const (
-	rankNot = iota + 3
-	rankIn
-	rankIs
-	rankEqual
-	rankOrder
-	rankSum
-	rankProduct
-	rankPower
-)
-
-// rank returns the rank of an operator between two values, and 0 for anything else.
-func rank(operator string) int {
-	switch operator {
-	case "or":
-		return 1
-	case "and":
-		return 2
-	case "in", "not":
-		return rankIn
-	case "is":
-		return rankIs
-	case "==", "!=", "===", "!==":
-		return rankEqual
-	case "<", ">", "<=", ">=":
-		return rankOrder
-	case "+", "-", "~":
-		return rankSum
-	case "*", "/", "%", "//":
-		return rankProduct
-	case "**":
-		return rankPower
-	}
-	return 0
-}
-
-// binary parses operators of at least the given rank, and their values.
-func (p *parser) binary(least int) *node {
-	defer p.enter()()
-	var left *node
-	if least <= rankNot && p.is("not") {
-		at := p.advance().at
-		left = &node{op: "not", at: at, args: []*node{p.binary(rankNot)}}
-		if of := left.args[0]; len(of.args) == 2 && rank(of.op) >= rankEqual {
-			failHint(at, "use != or parentheses", "not before a comparison: it belongs to the first value alone")
+	return node(at, func(c call) any {
+		found := slices.IndexFunc(tests, func(test *expression) bool { return must(js.Same(c.args[0], c.eval(test))) })
+		if found < 0 {
+			found = len(tests)
 		}
-	} else {
-		left = p.unary(true)
-	}
-	for depth := 0; p.token.kind == operator || p.token.kind == word; depth++ {
-		p.bounded(depth)
-		r := rank(p.token.text)
-		if r == 0 || r < least {
-			break
+		for _, body := range bodies[found:] {
+			if len(body.args) > 0 { // an empty case is the same as the next one
+				return c.eval(body)
+			}
 		}
-		left = p.operation(left, r)
-	}
-	return left
-}
-
-// operation parses an operator and the value after it.
-func (p *parser) operation(left *node, r int) *node {
-	t := p.advance()
-	negated := t.text == "not"
-	if negated {
-		t = p.token
-		p.want("in")
-	}
-	n := &node{op: t.text, at: t.at, args: []*node{left}}
-	if t.text == "is" {
-		negated = p.skip("not")
-		t := p.name()
-		n.at, n.text = t.at, t.text
-		test, ok := tests()[n.text]
-		if !ok {
-			unknown(n.at, "test", n.text, tests())
-		}
-		if p.skip("(") {
-			n.args = append(n.args, p.expressions(")")...)
-		}
-		test.check(n.at, n.text, len(n.args)-1)
-		if rank(p.token.text) >= rankIs && p.token.kind != quoted {
-			failHint(p.token.at, "add parentheses", "an operator after a test: the order is not clear")
-		}
-	} else {
-		n.args = append(n.args, p.binary(r+1))
-	}
-	// Nunjucks rounds a//b down, and gives it a rank of its own.
-	if r == rankProduct && rank(left.op) == r && (t.text == "//") != (left.op == "//") {
-		failHint(t.at, "add parentheses", "// beside *, / or %%: the order is not clear")
-	}
-	if negated {
-		return &node{op: "not", at: t.at, args: []*node{n}}
-	}
-	return n
-}
-
-// unary parses a value with signs before it, and filters after it.
-func (p *parser) unary(filters bool) *node {
-	defer p.enter()()
-	var n *node
-	if p.is("-", "+") {
-		t := p.advance()
-		if p.is(t.text) {
-			p.unexpected()
-		}
-		n = &node{op: t.text, at: t.at, args: []*node{p.unary(false)}}
-	} else {
-		n = p.postfix(p.primary())
-	}
-	for depth := 0; filters && p.is("|"); depth++ {
-		p.bounded(depth)
-		p.advance()
-		n = p.filter(n)
-	}
-	return n
-}
-
-// filter parses the name and the arguments of a filter.
-func (p *parser) filter(of *node) *node {
-	t := p.name()
-	p.uses = append(p.uses, Use{Kind: "filter", Path: []string{t.text}})
-	f, ok := filters()[t.text]
-	if !ok {
-		unknown(t.at, "filter", t.text, filters())
-	}
-	n := &node{op: opFilter, at: t.at, text: t.text, args: []*node{of}}
-	if p.skip("(") {
-		n.args = append(n.args, p.expressions(")")...)
-	}
-	f.check(n.at, n.text, len(n.args)-1)
-	return n
-}
-
-// expressions parses values with commas between them, up to a bracket.
-func (p *parser) expressions(until string) (all []*node) {
-	for !p.skip(until) {
-		if len(all) > 0 {
-			p.want(",")
-		}
-		all = append(all, p.expression())
-		if p.is("=") {
-			fail(p.token.at, "invalid template: arguments have no names here; their order counts")
-		}
-	}
-	return all
-}
-
-// postfix parses members and calls after a value.
-func (p *parser) postfix(n *node) *node {
-	for depth := 0; ; depth++ {
-		p.bounded(depth)
-		at := p.token.at
-		switch {
-		case p.skip("("):
-			n = called(n, p.expressions(")"))
-		case p.skip("["):
-			n = p.member(at, n, p.expression())
-			p.want("]")
-		case p.skip("."):
-			t := p.name()
-			n = p.member(at, n, &node{op: opLiteral, at: t.at, value: t.text})
-		default:
-			return n
-		}
-	}
-}
-
-// called returns the call of a function or of a method, which must be written as a name.
-func called(n *node, args []*node) *node {
-	switch n.op {
-	case opName:
-		return &node{op: opCall, at: n.at, text: n.text, args: args}
-	case opMember:
-		if key, ok := n.key(); ok {
-			return &node{op: opMethod, at: n.at, text: key, args: append(n.args[:1:1], args...)}
-		}
-	}
-	fail(n.at, "invalid template: a call needs the name of a function")
-	return nil
-}
-
-// member returns a member, and adds its key to the path of the last variable, if it is a key of that.
-func (p *parser) member(at int, of, key *node) *node {
-	n := &node{op: opMember, at: at, args: []*node{of, key}}
-	if text, ok := n.key(); ok && of.isPath() {
-		last := &p.uses[len(p.uses)-1]
-		last.Path = append(last.Path, text)
-	}
-	n.text = "value."
-	if of.op == opName || of.op == opMember {
-		n.text = of.text + "."
-	}
-	switch v := key.value.(type) {
-	case string:
-		n.text += clip(v)
-	case number:
-		n.text += clip(string(v))
-	default:
-		n.text += "value"
-	}
-	return n
-}
-
-func (p *parser) primary() *node {
-	if p.token.kind == end || p.token.kind == closing {
-		p.unexpected()
-	}
-	t := p.advance()
-	n := &node{op: opLiteral, at: t.at, text: t.text}
-	switch t.kind {
-	case quoted:
-		n.value = t.text
-		return n
-	case digits:
-		n.value = written(t.text)
-		return n
-	case pattern:
-		n.value = newRegex(t)
-		return n
-	case word:
-		switch t.text {
-		case "true", "false":
-			n.value = t.text == "true"
-		case "none", "null":
-		default:
-			n.op = opName
-			p.uses = append(p.uses, Use{Kind: "variable", Path: []string{t.text}, Bound: p.bound[t.text] > 0})
-		}
-		return n
-	case operator:
-		switch t.text {
-		case "(":
-			n.op, n.args = opGroup, []*node{p.expression()}
-			p.want(")")
-			return n
-		case "[":
-			n.op, n.args = opList, p.expressions("]")
-			return n
-		case "{":
-			p.object(n)
-			return n
-		}
-	case end, closing:
-	}
-	fail(t.at, "invalid template: unexpected token: %s", t.text)
-	return nil
-}
-
-func (p *parser) object(n *node) {
-	n.op = opObject
-	for !p.skip("}") {
-		if len(n.names) > 0 {
-			p.want(",")
-		}
-		if p.token.kind != word && p.token.kind != quoted {
-			fail(p.token.at, "invalid template: the keys of an object are names or texts in quotes")
-		}
-		key := p.advance()
-		p.want(":")
-		n.names, n.args = append(n.names, key.text), append(n.args, p.expression())
-	}
+		return nil
+	}, of)
 }

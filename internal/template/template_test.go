@@ -16,6 +16,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/js"
 )
 
 func variables(tb testing.TB, text string) *doc.Value {
@@ -61,6 +62,21 @@ func TestTemplatesAgree(t *testing.T) {
 	}
 }
 
+// TestAsNunjucks has rows that the recorded outputs lack. The wants are those of the npm package.
+func TestAsNunjucks(t *testing.T) {
+	vars := variables(t, `{"keys": ["_a", "B", "a_b", "ab"], "snake": {"a_b": 1, "ab": 2}, "n": 1.5e-7}`)
+	for template, want := range map[string]string{
+		"{{ keys | sort }}": "_a,a_b,ab,B", "{{ snake | dictsort }}": "ab,2,a_b,1", "{{ n | int }}": "1",
+		"{{ 'ab c' | truncate(0) }}": "ab c", "{{ 'a' | center(0) | length }}": "80", "{{ 'a\nb' | indent(0) }}": "a\n    b",
+		"{{ [1, 2, 3] | batch(2, 'z') | dump }}": `[[1,2],[3,"z"]]`, "{{ 7 | last }}": "", "{{ 'a' ~ none }}": "anull",
+		"{{ 0.1 // 0.1 }} {{ 1 // 0.1 }} {{ -7 // 2 }} {{ -7 % 2 }}": "1 10 -4 -1",
+	} {
+		if got, problem := render(template, vars); problem != nil || got != want {
+			t.Errorf("%s: got %q, want %q (%v)", template, got, want, problem)
+		}
+	}
+}
+
 // longNumber returns a template that evaluates an expression with a long number often.
 func longNumber(expression string) string {
 	return "{% set n = 10 ** 3000 %}{% for i in range(50000) %}{% if " + expression + " %}{% endif %}{% endfor %}"
@@ -89,6 +105,10 @@ func TestProblems(t *testing.T) {
 		{"{% import 'x' as y %}", "a template cannot read other files", 1, 4},
 		{"{{ name | random }}", `unknown filter "random"`, 1, 11},
 		{"{{ name is strange }}", `unknown test "strange"`, 1, 12},
+		{"{{ name | trim(1) }}", "trim has at most 0 arguments", 1, 19},
+		{"{{ name.slice(1, 2, 3) }}", "slice has at most 2 arguments", 1, 8},
+		{"{{ true.trim() }}", `true or false has no function "trim"`, 1, 8},
+		{"{{ 1 if name else 2 if name else 3 }}", "invalid template: expected variable end", 1, 21},
 		{"{% if %}", "invalid template: unexpected token: %}", 1, 7},
 		{"{{ name", "invalid template: expected variable end", 1, 8},
 		{"{% for x in l %}", "invalid template: expected endfor, else, got end of file", 1, 17},
@@ -107,11 +127,17 @@ func TestProblems(t *testing.T) {
 		{"{{ 1" + strings.Repeat("|abs", 100000) + " }}", "the template is nested too deeply", 1, 609},
 		{"{{ name" + strings.Repeat(".a", 100000) + " }}", "the template is nested too deeply", 1, 310},
 		{"{{ " + strings.Repeat("not ", 100000) + "1 }}", "the template is nested too deeply", 1, 600},
-		{"{{ " + strings.Repeat("[", 100000), "the template is nested too deeply", 1, 78},
+		{"{{ " + strings.Repeat("[", 100000), "the template is nested too deeply", 1, 153},
 		{longNumber("n | round"), "the templates of the case take more than 4194304 steps", 1, 0},
 		{longNumber("n | int"), "the templates of the case take more than 4194304 steps", 1, 0},
 		{longNumber("[n] | sum"), "the templates of the case take more than 4194304 steps", 1, 0},
 		{longNumber("1 in [n]"), "the templates of the case take more than 4194304 steps", 1, 0},
+		{"{% set l = range(1000000) %}{% for i in range(99999) %}{% if l.slice(1) %}{% endif %}{% endfor %}", "the templates of the case take more than 4194304 steps", 1, 0},
+		{"{% set l = range(1000000) %}{% for i in range(99999) %}{% if 1 in l %}{% endif %}{% endfor %}", "the templates of the case take more than 4194304 steps", 1, 0},
+		{"{% set x = [] %}{% for i in range(40) %}{% set x = [x, x] %}{% endfor %}{{ x }}", "the templates of the case take more than 4194304 steps", 1, 0},
+		{"{% set x = [] %}{% for i in range(40) %}{% set x = [x, x] %}{% endfor %}{{ x | dump }}", "the templates of the case take more than 4194304 steps", 1, 0},
+		{"{% set x = [] %}{% for i in range(40) %}{% set x = [x, x] %}{% endfor %}{{ x | join }}", "the templates of the case take more than 4194304 steps", 1, 0},
+		{"{% set x = [] %}{% for i in range(40) %}{% set x = [x, x] %}{% endfor %}{{ 'a' ~ x }}", "the templates of the case take more than 4194304 steps", 1, 0},
 		{longNumber("n is odd"), "the templates of the case take more than 4194304 steps", 1, 0},
 	} {
 		_, problem := render(test.template, vars)
@@ -234,8 +260,8 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for part, all := range map[string]map[string]function{
-		"filters": filters(), "tests": tests(), "functions of a text": methods(""), "functions of a list": methods(&list{}),
-		"functions of a number": methods(number("1")),
+		"filters": filters, "tests": tests, "functions of a text": methods[js.Text], "functions of a list": methods[js.Array],
+		"functions of a number": methods[js.Numeric],
 	} {
 		row := "\n| " + part + " | `" + strings.Join(slices.Sorted(maps.Keys(all)), "`, `") + "` |\n"
 		if !strings.Contains(string(text), row) {

@@ -4,6 +4,7 @@
 package text
 
 import (
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -62,6 +63,21 @@ func Percent(share float64) string {
 		return "<1 %"
 	}
 	return strconv.FormatFloat(p, 'f', 0, 64) + " %"
+}
+
+// Shares renders the bounds of a share, with a dash between them. They are rounded outward: the
+// shown interval is never narrower than the computed one.
+func Shares(lo, hi float64, dash string) string {
+	return fmt.Sprintf("%.0f%s%.0f %%", math.Floor(lo*100), dash, math.Ceil(hi*100))
+}
+
+// Round removes the noise in the last digits of a sum of fractions: 12 digits are left.
+func Round(x float64) float64 {
+	rounded, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', 12, 64), 64)
+	if err != nil {
+		return x
+	}
+	return rounded
 }
 
 // Size renders a number of bytes: "300 bytes", "256 KiB", "1.5 GiB".

@@ -15,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -109,7 +110,7 @@ func (w *actionsWriter) end(getenv func(string) string, markdown func() (string,
 }
 
 // sourceOf returns the source position of the check that failed, or nil.
-func sourceOf(s *report.Session) *plumb.Position {
+func sourceOf(s *results.Session) *plumb.Position {
 	if s == nil {
 		return nil
 	}
@@ -129,7 +130,7 @@ func sourceOf(s *report.Session) *plumb.Position {
 
 // annotationPlace returns the properties that attach an annotation to the line of the check, or else
 // of the case. GitHub expects paths relative to the repository.
-func annotationPlace(workspace, project string, c *report.Cell, s *report.Session) string {
+func annotationPlace(workspace, project string, c *report.Cell, s *results.Session) string {
 	p := sourceOf(s)
 	if p == nil {
 		at := c.Info.Source
@@ -156,10 +157,10 @@ func annotationPlace(workspace, project string, c *report.Cell, s *report.Sessio
 }
 
 // annotation returns the message of one annotation: why, and then the documented lines.
-func annotation(c *report.Cell, word string, rec *report.Recording, decided *report.Session) string {
+func annotation(c *report.Cell, word string, rec *results.Recording, decided *results.Session) string {
 	class, why := classID(c.Execution), ""
 	if c.Status == plumb.StatusUnexpectedPassed {
-		class, word = plumb.ClassUnexpectedPass().ID, report.UnexpectedPass
+		class, word = plumb.ClassUnexpectedPass().ID, results.UnexpectedPass
 	} else {
 		why = text.Clip(whyText(c.Execution, decided), markdownText)
 	}
@@ -167,7 +168,7 @@ func annotation(c *report.Cell, word string, rec *report.Recording, decided *rep
 	if target := c.Repeats(); target > 1 {
 		lines = append(lines, fmt.Sprintf("repeats: %d/%d", len(rec.Repetitions), target))
 	}
-	if s, ok := analyze.SamplesOf(c.Run, c.At); ok && s.Label == analyze.Flaky {
+	if s, ok := analyze.SamplesOf(c.Run, c.Index); ok && s.Label == analyze.Flaky {
 		lines = append(lines, "flaky: "+report.FlakyWords(&s))
 	}
 	if n := rec.Retries(); n > 0 {

@@ -14,6 +14,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -63,7 +64,7 @@ type junitCase struct {
 func WriteJUnit(out io.Writer, src *report.Source, run *plumb.Run) error {
 	root := start("testsuites", "name", report.SuiteTitle(&run.Info, " "))
 	root.Attr = append(root.Attr, junitCounts(analyze.Rates(run).Overall)...)
-	root.Attr = append(root.Attr, attr("time", seconds(report.DurationMs(run))))
+	root.Attr = append(root.Attr, attr("time", seconds(results.DurationMs(run))))
 	return writeSuites(out, root, func(w *junitWriter) {
 		for r := range run.Info.Runners {
 			w.suite(src, run, r)
@@ -224,7 +225,7 @@ func junitCaseOf(src *report.Source, c *report.Cell) (junitCase, error) {
 	}
 	switch {
 	case c.Status == plumb.StatusUnexpectedPassed:
-		x.Failure = &junitMessage{Message: report.UnexpectedPass, Type: plumb.ClassUnexpectedPass().ID}
+		x.Failure = &junitMessage{Message: results.UnexpectedPass, Type: plumb.ClassUnexpectedPass().ID}
 	case c.Status == plumb.StatusExpectedFailed:
 		x.Skipped = &junitMessage{Message: strings.TrimSuffix("expected failure: "+reason, ": ")}
 	case c.Outcome == plumb.OutcomeFail:
@@ -236,13 +237,13 @@ func junitCaseOf(src *report.Source, c *report.Cell) (junitCase, error) {
 }
 
 // caseProperties describes what produced a result.
-func caseProperties(c *report.Cell, s *report.Session) []junitProperty {
+func caseProperties(c *report.Cell, s *results.Session) []junitProperty {
 	pairs := []string{
 		"outcome", string(c.Outcome), "status", string(c.Status), "case.hash", c.Info.Hash,
 		"difficulty", c.Info.Difficulty, "prompt", c.Info.Prompt, "item", c.Info.Item,
 	}
 	if c.Priced {
-		pairs = append(pairs, "costUsd", strconv.FormatFloat(report.Round12(c.CostUSD), 'g', -1, 64))
+		pairs = append(pairs, "costUsd", strconv.FormatFloat(text.Round(c.CostUSD), 'g', -1, 64))
 	}
 	if c.InputTokens+c.OutputTokens > 0 {
 		pairs = append(pairs, "inputTokens", strconv.FormatInt(c.InputTokens, 10), "outputTokens",
@@ -251,11 +252,11 @@ func caseProperties(c *report.Cell, s *report.Session) []junitProperty {
 	if tried := c.Passed + c.Failed + c.Errored; tried > 1 {
 		pairs = append(pairs, "repetitions.passed", fmt.Sprintf("%d/%d", c.Passed, tried))
 	}
-	if analyze.StoppedEarly(c.Run, c.At) {
-		tried, planned := analyze.Tried(c.Run, c.At)
+	if analyze.StoppedEarly(c.Run, c.Index) {
+		tried, planned := analyze.Tried(c.Run, c.Index)
 		pairs = append(pairs, "repetitions.tried", fmt.Sprintf("%d/%d", tried, planned))
 	}
-	if s, ok := analyze.SamplesOf(c.Run, c.At); ok {
+	if s, ok := analyze.SamplesOf(c.Run, c.Index); ok {
 		pairs = append(pairs, "label", string(s.Label))
 		if s.Label != analyze.Undetermined {
 			pairs = append(pairs, "label.sure", strings.TrimSuffix(report.SureWords(s.Sure), " sure"))

@@ -8,6 +8,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -25,7 +26,7 @@ func markdown(src *report.Source, run *plumb.Run) (string, error) {
 	m := &page{limit: markdownSize}
 	rates := analyze.Rates(run)
 	mark := markup("✅")
-	switch report.RunOutcome(run) {
+	switch results.Outcome(run) {
 	case plumb.OutcomeFail:
 		mark = "❌"
 	case plumb.OutcomeError, plumb.OutcomeSkipped:
@@ -34,7 +35,7 @@ func markdown(src *report.Source, run *plumb.Run) (string, error) {
 	}
 	g := report.GridOf(run, " · ", "–")
 	if g == nil {
-		m.add("## %s Plumb: %s\n\n", mark, report.VerdictWords(run, rates.Overall, "–"))
+		m.add("## %s Plumb: %s\n\n", mark, results.Headline(run, rates.Overall, "–"))
 	} else {
 		m.add("## %s Plumb: %s\n\n", mark, g.Title(run))
 		for i, h := range report.Headlines(run, g, "–") {
@@ -179,7 +180,7 @@ func (m *page) flaky(run *plumb.Run) {
 
 func (m *page) figures(run *plumb.Run) {
 	spent := analyze.Spent(run, -1)
-	parts := []markup{marked("time %s", text.Millis(report.DurationMs(run)))}
+	parts := []markup{marked("time %s", text.Millis(results.DurationMs(run)))}
 	if words := report.TimesWords(run, "–"); words != "" {
 		parts = append(parts, set(words))
 	}
@@ -299,7 +300,7 @@ func (m *page) item(src *report.Source, run *plumb.Run, x int, details *int) err
 
 // agents adds a table for each agent, with one row per case.
 func (m *page) agents(run *plumb.Run) {
-	if !report.HasAgents(run) {
+	if !results.HasAgents(run) {
 		return
 	}
 	n := len(run.Info.Runners)

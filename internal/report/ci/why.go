@@ -6,10 +6,11 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 )
 
 // whyText explains in full why an execution did not pass, and says what was asked.
-func whyText(e *plumb.Execution, s *report.Session) string {
+func whyText(e *plumb.Execution, s *results.Session) string {
 	x := report.WhyOf(e, s)
 	var lines []string
 	for _, l := range x.Lines() {

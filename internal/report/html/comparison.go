@@ -9,6 +9,7 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -227,7 +228,7 @@ func (b *blockWriter) pairs(index *comparisonIndex, src *report.Source, c *repor
 	sides := []struct {
 		name     string
 		side     *compare.Side
-		sessions report.Sessions
+		sessions results.Sessions
 	}{{"baseline", c.Matching.Base, c.Baseline}, {"candidate", c.Matching.Cand, c.Candidate}}
 	beside := report.Source{Flags: src.Flags} // the sides are in other directories than the page
 	columns := [2]map[string]int{{}, {}}      // by the id of the runner

@@ -10,6 +10,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -124,7 +125,7 @@ func frontOf(src *report.Source, run *plumb.Run) (*runFront, error) {
 		}
 		f.Verdict += h.Words
 	}
-	f.Word = string(report.RunOutcome(run))
+	f.Word = string(results.Outcome(run))
 	if len(run.Executions) == 0 {
 		f.Word = "skipped"
 	}
@@ -151,7 +152,7 @@ type agentTable struct {
 // agentsOf returns the table of a run, or nil when no runner is an agent. Figures are means over
 // sessions.
 func agentsOf(run *plumb.Run, dash string) *agentTable {
-	if !report.HasAgents(run) {
+	if !results.HasAgents(run) {
 		return nil
 	}
 	t := &agentTable{Head: append([]string{""}, report.AgentHead()...)}
@@ -182,7 +183,7 @@ func (f *runFront) cards(run *plumb.Run, all analyze.Rate, g *report.Grid) {
 			add(name, cells[0], "nothing was measured")
 		case x.Repeated && x.Rate.OK:
 			add(name, text.Count(x.Passed)+"/"+text.Count(x.Measured), text.Percent(x.Rate.Value)+" of the samples · 95 % interval "+
-				report.Shares(x.Rate.Lo, x.Rate.Hi, "–")+" · "+cells[0]+" cases always pass")
+				text.Shares(x.Rate.Lo, x.Rate.Hi, "–")+" · "+cells[0]+" cases always pass")
 		default:
 			add(name, cells[0], cells[1]+" · 95 % interval "+cells[2])
 		}
@@ -214,7 +215,7 @@ func (f *runFront) cards(run *plumb.Run, all analyze.Rate, g *report.Grid) {
 		}
 		add("Tokens", brief1000(spent.InputTokens+spent.OutputTokens), more)
 	}
-	add("Time", text.Millis(report.DurationMs(run)), report.TimesWords(run, "–"))
+	add("Time", text.Millis(results.DurationMs(run)), report.TimesWords(run, "–"))
 	cached := ""
 	if spent.Cached > 0 {
 		cached = text.Count(spent.Cached) + " from the cache"
@@ -371,7 +372,7 @@ func failedOf(src *report.Source, run *plumb.Run, i int) (failure, error) {
 		x.Asked = fold(s.Report.Prompt)
 	}
 	if c.Status == plumb.StatusUnexpectedPassed {
-		x.Why.Message = report.UnexpectedPass
+		x.Why.Message = results.UnexpectedPass
 	} else {
 		x.Class = report.ClassLabel(c.Class, c.Origin)
 		x.Why = report.WhyOf(c.Execution, s)

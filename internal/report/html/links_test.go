@@ -25,6 +25,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/report/reporttest"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/text"
@@ -117,7 +118,7 @@ func linkRun(t *testing.T, name string, items ...string) string {
 }
 
 // linkSide opens a run directory as the side of a comparison.
-func linkSide(t *testing.T, path, ref string) (*compare.Side, report.Sessions) {
+func linkSide(t *testing.T, path, ref string) (*compare.Side, results.Sessions) {
 	t.Helper()
 	side, err := compare.Open(path+ref, compare.OpenOptions{})
 	if err != nil {
@@ -135,7 +136,7 @@ func linkSide(t *testing.T, path, ref string) (*compare.Side, report.Sessions) {
 func compareSides(tb interface {
 	Helper()
 	Fatal(...any)
-}, base, cand *compare.Side, renamed map[string]string, baseSessions, candSessions report.Sessions,
+}, base, cand *compare.Side, renamed map[string]string, baseSessions, candSessions results.Sessions,
 ) *report.Compared {
 	tb.Helper()
 	m, err := compare.Match(base, cand, compare.MatchOptions{Vary: []compare.Kind{compare.VaryAny}, Map: renamed})
@@ -469,7 +470,7 @@ func checkPairs(t *rapid.T, page string, c *report.Compared, names [2]string) {
 					}
 				}
 			}
-			sessions := []report.Sessions{c.Baseline, c.Candidate}[k]
+			sessions := []results.Sessions{c.Baseline, c.Candidate}[k]
 			_ = sessions(caseID, runner, func(ev plumb.Event) error {
 				if ev.Type == plumb.EventSessionFinished {
 					wanted = append(wanted, toldBy(names[k], caseID, runner, ev.Repetition, ev.Session))

@@ -10,6 +10,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -159,7 +160,7 @@ func wordsBeside(c *report.Cell) string {
 	if c.State == plumb.ExecutionDone && c.Sessions > 0 && c.Repeats() > 1 {
 		words = append(words, c.SamplesWords())
 	}
-	if s, ok := analyze.SamplesOf(c.Run, c.At); ok && s.Label == analyze.Flaky {
+	if s, ok := analyze.SamplesOf(c.Run, c.Index); ok && s.Label == analyze.Flaky {
 		words = append(words, string(analyze.Flaky))
 	}
 	return strings.Join(words, " ")
@@ -210,10 +211,10 @@ func newAnswerSheet(left int) *answerSheet {
 }
 
 // add adds the answers of an execution.
-func (a *answerSheet) add(b *blockWriter, c *report.Cell, rec *report.Recording) error {
-	x := answer{At: c.At, Tries: []try{}}
+func (a *answerSheet) add(b *blockWriter, c *report.Cell, rec *results.Recording) error {
+	x := answer{At: c.Index, Tries: []try{}}
 	for _, sessions := range rec.Repetitions {
-		s := report.Final(sessions)
+		s := results.Final(sessions)
 		t := try{Repetition: s.Repetition, Session: s.Number}
 		t.Answer, _ = clip(s.Output(), answerBytes)
 		if f := s.Trouble(); f != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -147,7 +148,7 @@ func (b *blockWriter) executions(src *report.Source, run *plumb.Run) (*pageIndex
 	for i := range run.Info.Runners {
 		index.Runners = append(index.Runners, report.RunnerTitle(&run.Info.Runners[i]))
 	}
-	agents := report.HasAgents(run)
+	agents := results.HasAgents(run)
 	sheet := newAnswerSheet(b.left / answerPart)
 	for _, i := range orderOf(run) {
 		c := report.CellAt(run, i)
@@ -179,7 +180,7 @@ func (b *blockWriter) executions(src *report.Source, run *plumb.Run) (*pageIndex
 }
 
 // execution writes the sessions of one execution, and counts them in the index.
-func (b *blockWriter) execution(index *pageIndex, src *report.Source, c *report.Cell, rec *report.Recording) (executionEntry, error) {
+func (b *blockWriter) execution(index *pageIndex, src *report.Source, c *report.Cell, rec *results.Recording) (executionEntry, error) {
 	x := executionEntry{
 		Case: text.OneLine(c.Info.ID), Word: report.WordOf(c.Execution).Name, Reason: text.Clean(c.Reason),
 		Category: text.OneLine(c.Info.Category),
@@ -226,7 +227,7 @@ func orderOf(run *plumb.Run) []int {
 }
 
 // session writes the blocks of a session and reports whether all of it fits.
-func (b *blockWriter) session(src *report.Source, c *report.Cell, s *report.Session) (one sessionEntry, whole bool, err error) {
+func (b *blockWriter) session(src *report.Source, c *report.Cell, s *results.Session) (one sessionEntry, whole bool, err error) {
 	one = sessionEntry{
 		Repetition: s.Repetition, Session: s.Number, Outcome: s.Outcome(), Status: s.Status(c.Info.ExpectedFail),
 		Head: -1,

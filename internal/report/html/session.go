@@ -7,6 +7,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -44,7 +45,7 @@ type verdict struct {
 }
 
 // headOf returns the facts of a session.
-func headOf(s *report.Session) *sessionHead {
+func headOf(s *results.Session) *sessionHead {
 	h := &sessionHead{Facts: [][2]string{}, Verdicts: []verdict{}}
 	t := &tidier{}
 	h.Failure = tidy(t, s.Trouble())
@@ -159,7 +160,7 @@ func (h *sessionHead) session(r *plumb.SessionReport) {
 		fact("recorded", "a replay of an earlier session")
 	}
 	if r.StartedAt != nil {
-		fact("started", report.Stamp(*r.StartedAt))
+		fact("started", results.Stamp(*r.StartedAt))
 	}
 	fact("workspace", r.Workspace)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/report/ci"
 	"github.com/plumb-eval/plumb/internal/report/html"
 	"github.com/plumb-eval/plumb/internal/report/terminal"
+	"github.com/plumb-eval/plumb/internal/results"
 )
 
 // The names of the reports.
@@ -64,10 +65,10 @@ func kinds() []kind {
 			comparison: func(s *Setup, c *report.Compared) error { return terminal.WriteComparison(s.Screen, c.Comparison) },
 		},
 		{
-			name: JSON, form: resultsForm, comparisonForm: `(?s)^\{\s*"schema":.*"conclusion":`, reporter: results(report.Full),
+			name: JSON, form: resultsForm, comparisonForm: `(?s)^\{\s*"schema":.*"conclusion":`, reporter: document(results.Full),
 			comparison: func(s *Setup, c *report.Compared) error { return report.WriteComparisonJSON(s.Out, c.Comparison) },
 		},
-		{name: JSONSummary, form: resultsForm, reporter: results(report.Brief)},
+		{name: JSONSummary, form: resultsForm, reporter: document(results.Brief)},
 		{
 			name: JUnit, form: `^(?:<\?xml[^>]*>)?\s*<testsuites?[\s>]`,
 			document:   func(s *Setup, run *plumb.Run) error { return ci.WriteJUnit(s.Out, &s.Source, run) },
@@ -161,14 +162,14 @@ func Compare(name string, s Setup, c *report.Compared) error {
 	return nil
 }
 
-// results makes reporters that write a document of results with the given details.
-func results(d report.Detail) func(*Setup) plumb.Reporter {
-	return func(s *Setup) plumb.Reporter { return &resultsReport{report.NewResults(&s.Source, s.Temp, d), s.Out} }
+// document makes reporters that write a document of results with the given details.
+func document(d results.Detail) func(*Setup) plumb.Reporter {
+	return func(s *Setup) plumb.Reporter { return &resultsReport{s.Results(s.Temp, d), s.Out} }
 }
 
 // resultsReport writes a document of results to out.
 type resultsReport struct {
-	*report.Results
+	*results.Writer
 	out io.Writer
 }
 
@@ -176,7 +177,7 @@ func (r *resultsReport) Report(ev plumb.Event, run *plumb.Run) error {
 	if ev.Type == plumb.EventRunFinished {
 		return r.Write(r.out, run)
 	}
-	return r.Results.Report(ev, run)
+	return r.Writer.Report(ev, run)
 }
 
 // ending is the reporter of a document that is written when the run has ended.

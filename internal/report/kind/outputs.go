@@ -15,7 +15,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/files"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 )
 
 // Outputs checks the files that a command is going to write, before it does anything. An output never
@@ -71,7 +71,7 @@ func (o *Outputs) Blocks(path, shown string) error {
 	if err := o.check("--output "+shown, path, nil); err != nil {
 		return err
 	}
-	return report.CheckBlockFile(path)
+	return results.CheckBlockFile(path)
 }
 
 // converted is what the files of a conversion look like: a suite, and a config.

@@ -21,6 +21,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/report/module"
 	"github.com/plumb-eval/plumb/internal/report/reporttest"
 	"github.com/plumb-eval/plumb/internal/report/terminal"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -234,14 +235,14 @@ func TestReportsShowNoSecret(t *testing.T) {
 			for i, ev := range l.Events { // the fold cuts reasons
 				l.Events[i] = report.Without(r, ev)
 			}
-			run, sessions := l.Run(t), report.Sessions(l.Sessions).Without(r)
+			run, sessions := l.Run(t), results.Sessions(l.Sessions).Without(r)
 			var doc bytes.Buffer
-			if err := report.WriteResults(&doc, run, sessions); err != nil {
+			if err := results.NewWriter(results.Options{Sessions: sessions}).Write(&doc, run); err != nil {
 				t.Fatal(err)
 			}
 			shown("results.json of "+what, readAs(t, JSON, doc.String()))
 			block := filepath.Join(t.TempDir(), "block.json")
-			if err := report.AppendBlock(t.Context(), block, run, sessions); err != nil {
+			if err := results.AppendBlock(t.Context(), block, run, sessions); err != nil {
 				t.Fatal(err)
 			}
 			data, err := os.ReadFile(block)

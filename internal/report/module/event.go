@@ -7,7 +7,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 )
 
 // hookContext is the documented ReporterContext.
@@ -31,16 +31,16 @@ type hookContext struct {
 
 // hookEvent is the argument of a hook. The hook decides which members are set.
 type hookEvent struct {
-	Context    *hookContext        `json:"context"`
-	Cases      []json.RawMessage   `json:"cases,omitempty" redact:"values"`
-	Runners    []plumb.RunnerInfo  `json:"runners,omitempty"`
-	StartedAt  string              `json:"startedAt,omitempty"`
-	Case       json.RawMessage     `json:"case,omitempty" redact:"values"`
-	Runner     *plumb.RunnerInfo   `json:"runner,omitempty"`
-	CaseIndex  int                 `json:"caseIndex,omitempty"` // from 1
-	TotalCases int                 `json:"totalCases,omitempty"`
-	Result     any                 `json:"result,omitempty" redact:"values"`
-	Error      *report.ResultError `json:"error,omitempty"`
+	Context    *hookContext       `json:"context"`
+	Cases      []json.RawMessage  `json:"cases,omitempty" redact:"values"`
+	Runners    []plumb.RunnerInfo `json:"runners,omitempty"`
+	StartedAt  string             `json:"startedAt,omitempty"`
+	Case       json.RawMessage    `json:"case,omitempty" redact:"values"`
+	Runner     *plumb.RunnerInfo  `json:"runner,omitempty"`
+	CaseIndex  int                `json:"caseIndex,omitempty"` // from 1
+	TotalCases int                `json:"totalCases,omitempty"`
+	Result     any                `json:"result,omitempty" redact:"values"`
+	Error      *results.Error     `json:"error,omitempty"`
 }
 
 // caseInfo is the case that hooks receive: the case as in its suite, without functions. The

@@ -16,6 +16,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/script"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -85,8 +86,8 @@ type reporter struct {
 
 // openCase is a case with at least one started execution.
 type openCase struct {
-	running map[string]*report.Recording // by runner
-	results map[string]json.RawMessage   // by runner
+	running map[string]*results.Recording // by runner
+	results map[string]json.RawMessage    // by runner
 	passed  bool
 }
 
@@ -250,7 +251,7 @@ func (r *reporter) begin(run *plumb.Run) error {
 	}
 	r.began = true
 	r.context = r.o.context(run)
-	ev := hookEvent{Runners: run.Info.Runners, StartedAt: report.Stamp(run.StartedAt)}
+	ev := hookEvent{Runners: run.Info.Runners, StartedAt: results.Stamp(run.StartedAt)}
 	for i := range run.Cases {
 		text, err := r.o.info(&run.Cases[i])
 		if err != nil {
@@ -281,10 +282,10 @@ func (r *reporter) callOf(
 
 // execution returns the recorded sessions of an execution. Its first event calls onCaseStart and
 // onRunnerStart.
-func (r *reporter) execution(run *plumb.Run, ev plumb.Event) (*report.Recording, error) {
+func (r *reporter) execution(run *plumb.Run, ev plumb.Event) (*results.Recording, error) {
 	x := r.cases[ev.Case]
 	if x == nil {
-		x = &openCase{running: map[string]*report.Recording{}, results: map[string]json.RawMessage{}, passed: true}
+		x = &openCase{running: map[string]*results.Recording{}, results: map[string]json.RawMessage{}, passed: true}
 		r.cases[ev.Case] = x
 		if err := r.callOf("onCaseStart", run, ev.Case, nil, nil); err != nil {
 			return nil, err
@@ -292,7 +293,7 @@ func (r *reporter) execution(run *plumb.Run, ev plumb.Event) (*report.Recording,
 	}
 	rec := x.running[ev.Runner]
 	if rec == nil {
-		rec = &report.Recording{}
+		rec = &results.Recording{}
 		x.running[ev.Runner] = rec
 		if err := r.callOf("onRunnerStart", run, ev.Case, run.Runner(ev.Runner), nil); err != nil {
 			return nil, err
@@ -311,9 +312,9 @@ func (r *reporter) executed(run *plumb.Run, ev plumb.Event) error {
 	if err != nil {
 		return err
 	}
-	d := report.Full
+	d := results.Full
 	if r.held > documentLimit {
-		d = report.Brief
+		d = results.Brief
 	}
 	c := report.CellAt(run, i)
 	res := c.Result(rec, d)
@@ -325,13 +326,13 @@ func (r *reporter) executed(run *plumb.Run, ev plumb.Event) error {
 		return err
 	}
 	x := r.cases[ev.Case]
-	x.running[ev.Runner] = &report.Recording{} // its sessions are no longer needed
+	x.running[ev.Runner] = &results.Recording{} // its sessions are no longer needed
 	r.held += len(text) - len(x.results[ev.Runner])
 	x.results[ev.Runner] = text
 	x.passed = x.passed && res.Passed
 	n := len(run.Info.Runners)
 	first := i / n * n
-	if !report.AllDone(run.Executions[first : first+n]) {
+	if !results.AllDone(run.Executions[first : first+n]) {
 		return nil
 	}
 	return r.caseFinished(run, ev.Case, first, x)
@@ -350,7 +351,7 @@ func (r *reporter) caseFinished(run *plumb.Run, caseID string, first int, x *ope
 		r.held -= len(text)
 		if text == nil { // done before this process began
 			c := report.CellAt(run, first+k)
-			done := c.Result(&report.Recording{}, report.Brief)
+			done := c.Result(&results.Recording{}, results.Brief)
 			res.Passed = res.Passed && done.Passed
 			var err error
 			if text, err = json.Marshal(done); err != nil {
@@ -369,9 +370,9 @@ func (r *reporter) finish(run *plumb.Run) error {
 	if !r.hooks["onSuiteFinish"] || r.stopped {
 		return nil
 	}
-	for _, d := range []report.Detail{report.Full, report.Brief} {
+	for _, d := range []results.Detail{results.Full, results.Brief} {
 		var doc bytes.Buffer
-		err := report.NewResults(&r.o.Source, "", d).Write(&limited{&doc, documentLimit}, run)
+		err := r.o.Results("", d).Write(&limited{&doc, documentLimit}, run)
 		if errors.Is(err, errTooLarge) {
 			continue
 		}
@@ -411,7 +412,7 @@ func (r *reporter) Close() error {
 	}
 	var err error
 	if r.began && !r.over {
-		e := &report.ResultError{Name: "Error", Message: "the run ended early"}
+		e := &results.Error{Name: "Error", Message: "the run ended early"}
 		if r.broke != nil {
 			e.Message = r.broke.Error()
 		}

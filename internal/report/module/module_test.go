@@ -15,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/golden"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/report/reporttest"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
@@ -248,7 +249,7 @@ func TestModuleResultsAreDocumented(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(x.Result(rec, report.Full))
+	text, err := json.Marshal(x.Result(rec, results.Full))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 )
 
 // Log is a run log in memory, as a run would write it.
@@ -113,7 +113,7 @@ func (l *Log) Direct(caseID, runnerID string, yield func(plumb.Event) error) err
 }
 
 // Indexed is direct for logs with many executions.
-func (l *Log) Indexed() report.Sessions {
+func (l *Log) Indexed() results.Sessions {
 	events := map[[2]string][]plumb.Event{}
 	for _, ev := range l.Events {
 		if ev.Type == plumb.EventSessionFinished || ev.Type == plumb.EventSessionJudged {

@@ -12,6 +12,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -177,7 +178,7 @@ func (s *summary) figures() {
 	if spent.Sessions > 0 {
 		fact("cost", report.CostWords(spent, s.run))
 	}
-	fact("time", strings.TrimSuffix(text.Millis(report.DurationMs(s.run))+"; "+report.TimesWords(s.run, s.t.dash), "; "))
+	fact("time", strings.TrimSuffix(text.Millis(results.DurationMs(s.run))+"; "+report.TimesWords(s.run, s.t.dash), "; "))
 	for i := range min(len(s.run.Info.Runners), report.MaxRows) {
 		if words := report.MedianWords(s.run, analyze.RunnerRates(s.run, i).Overall, s.t.dash); words != "" {
 			fact("a case", report.NotePrefix(s.run, i)+words)

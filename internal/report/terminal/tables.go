@@ -11,6 +11,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -93,7 +94,7 @@ func (s *summary) repeatNotes() {
 // grid writes the table, in several parts if it is wider than the terminal.
 func (s *summary) grid(g *report.Grid) {
 	items := g.NotGreen(s.run)
-	if report.HasAgents(s.run) { // the table of what agents used has the cases
+	if results.HasAgents(s.run) { // the table of what agents used has the cases
 		items = nil
 	}
 	more := len(items) - report.MaxRows
@@ -164,7 +165,7 @@ const agentRows = 2 * report.MaxRows
 
 // agents writes what agents used: the means of each runner, and its cases below.
 func (s *summary) agents() {
-	if !report.HasAgents(s.run) {
+	if !results.HasAgents(s.run) {
 		return
 	}
 	table := [][]string{append([]string{"mean of a session"}, report.AgentHead()...)}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -195,7 +196,7 @@ func (r *Reporter) show(x executionKey, res *plumb.ExecutionResult, run *plumb.R
 	e, ok := r.excerpts[x]
 	switch {
 	case res.Status == plumb.StatusUnexpectedPassed:
-		e = report.Excerpt{Message: report.UnexpectedPass}
+		e = report.Excerpt{Message: results.UnexpectedPass}
 	case !ok:
 		e = report.Excerpt{Message: report.Keep(res.Reason)}
 	}

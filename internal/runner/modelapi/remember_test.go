@@ -22,7 +22,7 @@ func startWith(t *testing.T, dir string, most, n int, base http.RoundTripper) (l
 	if err != nil {
 		t.Fatal(err)
 	}
-	limit = tr.Stats().Limit
+	limit = tr.stats().Limit
 	var wg sync.WaitGroup
 	for range n {
 		wg.Go(func() { m.Run(t.Context(), say("x")) })

@@ -88,11 +88,8 @@ type Transport struct {
 	mu    sync.Mutex
 	lanes map[laneKey]*lane
 
-	buffers  sync.Pool
-	held     *semaphore.Weighted // counts the bytes of large replies
-	requests atomic.Int64
-	retries  atomic.Int64
-	throttle atomic.Int64
+	buffers sync.Pool
+	held    *semaphore.Weighted // counts the bytes of large replies
 }
 
 // laneKey identifies a rate limit: an address and the hash of a key.
@@ -195,36 +192,6 @@ func (t *Transport) Close() {
 	}
 }
 
-// Stats shows how busy a transport is, for all its providers and keys together.
-type Stats struct {
-	// InFlight counts requests that were sent, Waiting those that wait for a place, Limit the
-	// places.
-	InFlight, Waiting, Limit int
-	// PausedUntil is the end of the last pause that a provider requested; zero if there is none.
-	PausedUntil time.Time
-	// Requests counts the requests that were sent, Retries those among them that had failed before,
-	// Throttled the replies "too many requests" and "overloaded".
-	Requests, Retries, Throttled int64
-}
-
-// Stats returns the current figures. It is fast enough for many calls per second.
-func (t *Transport) Stats() Stats {
-	s := Stats{Requests: t.requests.Load(), Retries: t.retries.Load(), Throttled: t.throttle.Load()}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := time.Now()
-	for _, l := range t.lanes {
-		inFlight, waiting, limit, until := l.state()
-		s.InFlight += inFlight
-		s.Waiting += waiting
-		s.Limit += limit
-		if until.After(now) && until.After(s.PausedUntil) {
-			s.PausedUntil = until
-		}
-	}
-	return s
-}
-
 // Waiting says which providers keep requests waiting, why, and for how long, such as "waiting for
 // openai: 429 Too Many Requests, 12 s left, attempt 3". It is "" if none does.
 func (t *Transport) Waiting() string {
@@ -297,7 +264,6 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 			return ex, &problem{kind: stopped, err: err, attempts: ex.attempts}
 		}
 		ex.attempts++
-		t.requests.Add(1)
 		p := t.send(ctx, c, &ex)
 		if ex.attempts == 1 && misses(c.url, p) && !c.lane.reached.Load() && t.expectsTLS(ctx, c.url) {
 			p.err = errExpectsTLS
@@ -312,8 +278,7 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 		}
 		p.attempts, p.shared = ex.attempts, c.lane.shares.Load() && p.brokeConnection()
 		switch {
-		case p.throttles():
-			t.throttle.Add(1)
+		case p.throttles(): // it asks for a lower load
 		case p.shared: // any request on the connection can be the cause
 		default:
 			faults++
@@ -341,7 +306,6 @@ func (t *Transport) do(ctx context.Context, c *call) (exchange, *problem) {
 		if p.givenUp = t.giveUp(ctx, c, p, faults, ex.attempts, time.Since(started), pause); p.givenUp != "" {
 			return ex, p
 		}
-		t.retries.Add(1)
 		c.lane.trouble.Store(&trouble{p.reason(), time.Now().Add(pause), ex.attempts + 1})
 		resume := func() {}
 		if p.throttles() { // the time limit of a case does not include this wait

@@ -229,7 +229,7 @@ func TestLanePauses(t *testing.T) {
 				synctest.Wait()
 				wg.Go(func() { m.Run(t.Context(), say("two")) })
 				synctest.Wait()
-				s := m.transport.Stats()
+				s := m.transport.stats()
 				if s.InFlight != 0 || s.Waiting != 1 || !s.PausedUntil.Equal(began.Add(20*time.Second)) {
 					t.Errorf("stats %+v", s)
 				}
@@ -630,7 +630,7 @@ func TestInterruptedIsNotMeasured(t *testing.T) {
 				if took := time.Since(began); took != 0 {
 					t.Errorf("returned after %v", took)
 				}
-				if s := m.transport.Stats(); s.InFlight != 0 || s.Waiting != 0 {
+				if s := m.transport.stats(); s.InFlight != 0 || s.Waiting != 0 {
 					t.Errorf("left behind: %+v", s)
 				}
 			})
@@ -762,4 +762,31 @@ func TestWaiting(t *testing.T) {
 			t.Errorf("after the answer: %q", got)
 		}
 	})
+}
+
+// transportStats shows how busy a transport is, for all its providers and keys together.
+type transportStats struct {
+	// InFlight counts requests that were sent, Waiting those that wait for a place, Limit the
+	// places.
+	InFlight, Waiting, Limit int
+	// PausedUntil is the end of the last pause that a provider requested; zero if there is none.
+	PausedUntil time.Time
+}
+
+// stats returns the current figures.
+func (t *Transport) stats() transportStats {
+	var s transportStats
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	now := time.Now()
+	for _, l := range t.lanes {
+		inFlight, waiting, limit, until := l.state()
+		s.InFlight += inFlight
+		s.Waiting += waiting
+		s.Limit += limit
+		if until.After(now) && until.After(s.PausedUntil) {
+			s.PausedUntil = until
+		}
+	}
+	return s
 }

@@ -208,6 +208,18 @@ if (!("fromAsync" in Array))
     return list;
   });
 
+// Go tells the time, so that a copy of a module can read the times that the original read.
+{
+  const now = (): number => host("date");
+  hidden(Date, "now", { now }.now);
+  const proxy = new Proxy(Date, {
+    construct: (target, args, self) => Reflect.construct(target, args.length ? args : [now()], self),
+    apply: (target) => new target(now()).toString(),
+  });
+  hidden(Date.prototype, "constructor", proxy);
+  hidden(globalThis, "Date", proxy);
+}
+
 // The functions that Go calls.
 const settle = (id: number, ok: boolean, value: unknown) => {
   let text: string | undefined;

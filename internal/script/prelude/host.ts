@@ -13,7 +13,12 @@ export function hostError(e: any): Error {
 }
 
 export function host(op: string, ...args: unknown[]): any {
-  const result = raw(op, ...args);
+  let result: any;
+  try {
+    result = raw(op, ...args);
+  } catch (error) {
+    throw /: out of memory$/.test(String((error as Error)?.message)) ? new RangeError("out of memory") : error; // there is no room for the result
+  }
   if (typeof result === "object" && result !== null && "$error" in result) {
     const error = hostError(result.$error);
     (Error as any).captureStackTrace(error, host);

@@ -200,7 +200,7 @@ func TestChecksAreThoseOfPackageCheck(t *testing.T) {
 	leaks := func(ctx context.Context, args []json.RawMessage) (any, error) {
 		var text string
 		var places []string
-		if err := errors.Join(json.Unmarshal(args[1], &text), json.Unmarshal([]byte(text), &places)); err != nil {
+		if err := errors.Join(json.Unmarshal(args[0], &text), json.Unmarshal([]byte(text), &places)); err != nil {
 			return nil, err
 		}
 		c, err := check.LeaksNoSecret(places...)
@@ -271,7 +271,7 @@ func TestChecksAreThoseOfPackageCheck(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, said := "pass", ""
-		if f := call[judged](t, v, "assert", 0, json.RawMessage(whole), evidence("agree", workspace)).Failures; len(f) > 0 {
+		if f := call[judged](t, v, "assert", "agree", json.RawMessage(whole), evidence(workspace)).Failures; len(f) > 0 {
 			got, said = map[string]string{"assertion": "fail", "assert-hook": "error"}[f[0].Origin], f[0].Message
 		}
 		counts[spec["type"].(string)+" "+want]++

@@ -34,7 +34,7 @@ export default [{ id: "a", prompt: "x", assert(r) { for (let i = 0; i < r.times;
 			}
 			report := json.RawMessage(fmt.Sprintf(`{"times":%d,"events":[%s]}`, b.N, strings.Join(events, ",")))
 			b.ResetTimer()
-			if got := call[judged](b, v, "assert", 0, report, evidence("a", "")); len(got.Failures) > 0 {
+			if got := call[judged](b, v, "assert", "a", report, evidence("")); len(got.Failures) > 0 {
 				b.Fatal(got.Failures)
 			}
 		})

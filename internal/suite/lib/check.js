@@ -1,4 +1,4 @@
-// Runs the code that checks and cases of suites have. Go calls it with the source of an expression or a function body,
+// Runs the code that checks and cases of suites have. Its entries return JSON texts. Go calls it with the source of an expression or a function body,
 // or with "" for the module that was loaded, and with the output and the rest of the session.
 const AsyncFunction = (async () => {}).constructor;
 const names = ["output", "context", "report", "vars", "prompt"];
@@ -31,15 +31,15 @@ function result(value) {
 __entry.syntax = (source) => {
   try {
     compile(source);
-    return "";
+    return result("");
   } catch (err) {
-    return String(err.message);
+    return result(String(err.message));
   }
 };
 
 __entry.exported = () => {
   exported();
-  return "";
+  return result(null);
 };
 
 __entry.check = async (source, output, context) => {

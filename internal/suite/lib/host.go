@@ -46,6 +46,9 @@ const DefaultAssertTimeout = 30 * time.Second
 
 const defaultLoadTimeout = 30 * time.Second
 
+// JudgeLimit returns how long the checks of one session may take.
+func (h Host) JudgeLimit() time.Duration { return cmp.Or(h.AssertTimeout, DefaultAssertTimeout) }
+
 // Extensions returns the extensions of files that are executed.
 func Extensions() []string { return []string{".ts", ".mts", ".cts", ".js", ".mjs", ".cjs"} }
 
@@ -100,16 +103,20 @@ func build(file, preload string) (*script.Program, error) {
 
 // Start executes a program. The error is what the program threw, or that it did not end in time.
 func (h Host) Start(ctx context.Context, program *script.Program, o script.Options) (*script.VM, error) {
+	return h.start(ctx, func(ctx context.Context) (*script.VM, error) { return script.Start(ctx, program, o) })
+}
+
+func (h Host) start(ctx context.Context, start func(context.Context) (*script.VM, error)) (*script.VM, error) {
 	limit := cmp.Or(h.LoadTimeout, defaultLoadTimeout)
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	vm, err := script.Start(limited, program, o)
+	vm, err := start(limited)
 	switch {
 	case err == nil:
 		return vm, nil
 	case ctx.Err() != nil:
 		return nil, context.Cause(ctx)
-	case errors.Is(err, script.ErrTimeout):
+	case TimedOut(err):
 		return nil, plumb.WithHint(fmt.Errorf("it did not finish loading within %s", text.Duration(limit)),
 			"does it wait for something at the top level?")
 	case errors.Is(err, script.ErrNeverSettled):
@@ -119,40 +126,27 @@ func (h Host) Start(ctx context.Context, program *script.Program, o script.Optio
 	return nil, err
 }
 
-// Describe calls an entry that says what a module exports, within the default time limit.
-func Describe(ctx context.Context, vm *script.VM, to any, entry string) error {
+// Describe calls an entry that says something about a module, within the default time limit, and
+// decodes the JSON text that it returns.
+func Describe(ctx context.Context, vm *script.VM, to any, entry string, args ...any) error {
 	limited, cancel := context.WithTimeout(ctx, defaultLoadTimeout)
 	defer cancel()
-	return Call(limited, vm, to, entry)
-}
-
-// Call calls an entry of the module plumb and decodes the JSON text that it returns.
-func Call(ctx context.Context, vm *script.VM, to any, name string, args ...any) error {
-	return decode(to, name)(vm.Call(ctx, name, args...))
-}
-
-// Judge is [Call] for code that judges a session, by the rules of [script.VM.Judge].
-func Judge(ctx context.Context, vm *script.VM, to any, name string, args ...any) error {
-	return decode(to, name)(vm.Judge(ctx, name, args...))
+	return decode(to, entry)(vm.Call(limited, entry, args...))
 }
 
 // decode decodes the JSON text that an entry returned.
-func decode(to any, name string) func(json.RawMessage, error) error {
+func decode(to any, entry string) func(json.RawMessage, error) error {
 	return func(raw json.RawMessage, err error) error {
 		if err != nil {
 			return err
 		}
-		return decodeText(raw, to, name)
+		var text string
+		if err := json.Unmarshal(raw, &text); err != nil {
+			return fmt.Errorf("%s did not return text: %w", entry, err)
+		}
+		if err := json.Unmarshal([]byte(text), to); err != nil {
+			return fmt.Errorf("%s did not return JSON: %w", entry, err)
+		}
+		return nil
 	}
-}
-
-func decodeText(raw json.RawMessage, to any, name string) error {
-	var text string
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return fmt.Errorf("%s did not return text: %w", name, err)
-	}
-	if err := json.Unmarshal([]byte(text), to); err != nil {
-		return fmt.Errorf("%s did not return JSON: %w", name, err)
-	}
-	return nil
 }

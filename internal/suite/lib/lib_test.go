@@ -67,8 +67,7 @@ func call[T any](tb testing.TB, v *script.VM, entry string, args ...any) T {
 
 type description struct {
 	Cases []struct {
-		Index int    `json:"index"`
-		ID    string `json:"id"`
+		ID string `json:"id"`
 	} `json:"cases"`
 }
 
@@ -115,9 +114,9 @@ func report(tb testing.TB, workspace string) json.RawMessage {
 	return json.RawMessage(strings.ReplaceAll(string(data), "WORKSPACE", filepath.ToSlash(workspace)))
 }
 
-// evidence names a run in a workspace.
-func evidence(run, workspace string) json.RawMessage {
-	data, _ := json.Marshal(map[string]string{"run": run, "workspace": workspace})
+// evidence names a workspace.
+func evidence(workspace string) json.RawMessage {
+	data, _ := json.Marshal(map[string]string{"workspace": workspace})
 	return data
 }
 
@@ -126,7 +125,7 @@ func judge(t *testing.T, v *script.VM, workspace string) map[string]judged {
 	t.Helper()
 	all := map[string]judged{}
 	for _, c := range call[description](t, v, "describe").Cases {
-		all[c.ID] = call[judged](t, v, "assert", c.Index, report(t, workspace), evidence(c.ID, workspace))
+		all[c.ID] = call[judged](t, v, "assert", c.ID, report(t, workspace), evidence(workspace))
 	}
 	return all
 }
@@ -225,7 +224,7 @@ func TestSoftInterleaved(t *testing.T) {
 				a := answer{id: c.ID}
 				var raw json.RawMessage
 				var text string
-				raw, a.err = v.Call(context.WithoutCancel(t.Context()), "assert", c.Index, report(t, "/w"), evidence(c.ID, "/w"))
+				raw, a.err = v.Call(context.WithoutCancel(t.Context()), "assert", c.ID, report(t, "/w"), evidence("/w"))
 				if a.err == nil {
 					a.err = errors.Join(json.Unmarshal(raw, &text), json.Unmarshal([]byte(text), &a.got))
 				}
@@ -264,7 +263,7 @@ func TestFiles(t *testing.T) {
 	}
 	sameJSON(t, "files", withoutStacks(all), filepath.ToSlash(workspace), "WORKSPACE", filepath.Base(workspace), "WORKSPACE")
 	// Without a workspace nothing is known of its files.
-	j := call[judged](t, v, "assert", 0, report(t, "/w"), evidence("x", ""))
+	j := call[judged](t, v, "assert", "holds", report(t, "/w"), evidence(""))
 	if len(j.Failures) != 1 || j.Failures[0].Origin != "assert-hook" || !strings.Contains(j.Failures[0].Message, "has no workspace") {
 		t.Errorf("without a workspace: %+v", j.Failures)
 	}
@@ -274,11 +273,11 @@ func TestAsk(t *testing.T) {
 	var asked []string
 	answer := func(op string) script.HostFunc {
 		return func(_ context.Context, args []json.RawMessage) (any, error) {
-			var run, text string
-			if err := errors.Join(json.Unmarshal(args[0], &run), json.Unmarshal(args[1], &text)); err != nil {
+			var text string
+			if err := json.Unmarshal(args[0], &text); err != nil {
 				return nil, err
 			}
-			asked = append(asked, op+" "+run+" "+text)
+			asked = append(asked, op+" "+text)
 			switch {
 			case strings.Contains(text, "unavailable"):
 				return nil, &script.Error{Name: "JudgeError", Code: "ERR_JUDGE", Message: "the judge is out"}
@@ -343,12 +342,15 @@ func TestClassify(t *testing.T) {
 	}
 	v := vm(t, suites+"/fields.suite.ts", script.Options{})
 	for _, c := range []struct {
-		index         int
-		message, want string
+		id, message, want string
 	}{
-		{0, "wrong alias", "wrong-alias"}, {0, "something", ""}, {0, "throw", "!cannot tell"}, {0, "null", "!a failure class is"}, {2, "x", "later"},
+		{"full", "wrong alias", "wrong-alias"},
+		{"full", "something", ""},
+		{"full", "throw", "!cannot tell"},
+		{"full", "null", "!a failure class is"},
+		{"late", "x", "later"},
 	} {
-		got := call[answer](t, v, "classify", c.index, `{"error":{"message":"`+c.message+`"}}`)
+		got := call[answer](t, v, "classify", c.id, `{"error":{"message":"`+c.message+`"}}`)
 		want, problem := strings.CutPrefix(c.want, "!")
 		switch {
 		case problem && (got.Problem == nil || !strings.HasPrefix(got.Problem.Message, want)),

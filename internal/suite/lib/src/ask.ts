@@ -11,12 +11,11 @@ function outputOf(report: SessionReport, o: { output?: string } | undefined): st
 }
 
 async function ask(op: "judge" | "similar", report: SessionReport, question: object, caller: { stack?: string }): Promise<any> {
-	const run = runOf(report);
-	if (run === undefined || run.name === "") {
+	if (!runOf(report)?.session) {
 		throw new Error(`assert.${op} needs a judge, which there is only while a suite runs`);
 	}
 	try {
-		return JSON.parse(await hostAsync(op, run.name, JSON.stringify(question)));
+		return JSON.parse(await hostAsync(op, JSON.stringify(question)));
 	} catch (e) {
 		if (!(e instanceof Error)) throw e;
 		e.stack = `${e.name}: ${e.message}${framesOf(caller)}`;
@@ -71,11 +70,10 @@ export function leaksNoSecret(report: SessionReport, o: LeakOptions = {}): void 
 	if (!Array.isArray(where) || where.length === 0 || !where.every((place) => places.includes(place))) {
 		throw new TypeError(`assert.leaksNoSecret: in must be a list of ${places.map((place) => JSON.stringify(place)).join(", ")}`);
 	}
-	const run = runOf(report);
-	if (run === undefined || run.name === "") {
+	if (!runOf(report)?.session) {
 		throw new Error("assert.leaksNoSecret needs the secrets of a run, which are known only while a suite runs");
 	}
-	const { pass, reason } = host("leaks", run.name, JSON.stringify(where)) as unknown as { pass: boolean; reason: string };
+	const { pass, reason } = host("leaks", JSON.stringify(where)) as unknown as { pass: boolean; reason: string };
 	if (pass) return;
 	const expectation = `Expected no secret in ${where.join(", ")}.`;
 	fail("leaksNoSecret", report, {

@@ -22,6 +22,8 @@ export interface DescribedCase {
 	hasClassify: boolean;
 	/** The author's other fields, for reporters, as far as JSON can represent them. */
 	own?: Record<string, unknown>;
+	/** The names of all other fields, and their values if these are booleans. */
+	others?: Record<string, boolean | null>;
 	source?: Position;
 }
 
@@ -36,27 +38,23 @@ const fields = [
 	"id", "prompt", "messages", "system", "tags", "timeoutMs", "expectedFail", "classifyFailure", "assert", "repeat", "maxOutputTokens",
 	"maxSteps", "category", "difficulty", "assertions",
 ];
-/** Words of other tools that decide which cases run, and what to do in their place; false has no effect there, too. */
-const otherTools: Record<string, string> = {
-	only: "run it alone with --case, or give it a tag and use --tag",
-	skip: "leave the case out of the array, or set expectedFail if it is known to fail",
-	todo: "leave the case out of the array until it has checks",
-	fixme: "leave the case out of the array, or set expectedFail if it is known to fail",
-	fails: "did you mean expectedFail?",
-};
 /** The known field that an unknown one resembles. */
 const meant = new Map<string, string | undefined>();
 const roles = ["system", "developer", "user", "assistant"];
 
-/** The suite of a module, and the values of its cases by their index. */
-export function describeSuite(module: any): { description: Description; values: any[] } {
+/** The value of a case. */
+export function caseOf(module: any, id: string): any {
+	const found: any = exportedCases(module, []).find(([, value]: any) => value?.id === id)?.[1];
+	if (found === undefined) throw new RangeError(`the suite no longer has the case ${id}: its cases must be the same each time it loads`);
+	return found;
+}
+
+/** The suite of a module. */
+export function describeSuite(module: any): Description {
 	const problems: Problem[] = [];
 	const description: Description = { cases: [], problems };
-	const values: any[] = [];
-	const exported = exportedCases(module, problems);
-	for (const [key, value] of exported.entries) {
-		const index = values.length;
-		values.push(value);
+	for (const [key, value] of exportedCases(module, problems)) {
+		const index = description.cases.length;
 		const described = new CaseReader(index, member("cases", key), value, problems).read();
 		if (typeof key === "string") described.key = key;
 		description.cases.push(described);
@@ -65,14 +63,14 @@ export function describeSuite(module: any): { description: Description; values: 
 	for (const name of ["workspace", "skills"] as const) {
 		if (module?.[name] !== undefined) description[name] = plain(module[name], name, problems);
 	}
-	return { description, values };
+	return description;
 }
 
-function exportedCases(module: any, problems: Problem[]): { entries: [string | number, unknown][] } {
+function exportedCases(module: any, problems: Problem[]): [string | number, unknown][] {
 	const suite = module?.default;
 	const bad = (message: string, hint: string) => {
 		problems.push({ path: "default", message, hint });
-		return { entries: [] };
+		return [];
 	};
 	if (suite === undefined) {
 		return bad("Suite file does not have a default export", "export default an array of cases");
@@ -86,7 +84,7 @@ function exportedCases(module: any, problems: Problem[]): { entries: [string | n
 		return bad("the default export is a single case", "put it into an array");
 	}
 	if (entries.length === 0) return bad("the suite has no cases", "export default an array of cases");
-	return { entries };
+	return entries;
 }
 
 function duplicates(cases: DescribedCase[], problems: Problem[]): void {
@@ -152,15 +150,16 @@ class CaseReader {
 		} else if (assertions !== undefined) {
 			this.#bad("assertions", `expected an array, not ${called(assertions)}`);
 		}
-		for (const [name, hint] of Object.entries(otherTools)) {
-			if (this.value[name] !== undefined && this.value[name] !== false) this.#bad(name, `${name} has no meaning in a suite, and the case would run`, hint);
-		}
 		c.hasAssert = this.#hook("assert");
 		c.hasClassify = this.#hook("classifyFailure");
 		if (this.value.assert === undefined && c.assertions === undefined) {
 			this.#bad("assert", "the case has no assertions", "give it an assert function, or assertions");
 		}
 		c.own = this.#own();
+		for (const name in this.value) {
+			const v = this.value[name];
+			if (!fields.includes(name) && v !== undefined) (c.others ??= {})[name] = typeof v === "boolean" ? v : null;
+		}
 		return c;
 	}
 

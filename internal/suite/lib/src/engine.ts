@@ -18,6 +18,9 @@ export interface Position {
 export const host = (op: string, ...args: string[]): string => __host(op, ...args);
 export const hostAsync = (op: string, ...args: string[]): Promise<string> => __hostAsync(op, ...args);
 
+/** Whether the engine ran out of memory. */
+export const ranOut = (): unknown => __plumb?.host("full");
+
 /** The stack of an error with frames in the user's files. A very deep stack is cut to its top. */
 export function stackOf(e: unknown): string {
 	if (typeof __plumb !== "object") return e instanceof Error ? String(e.stack) : "";

@@ -1,6 +1,6 @@
 // The entries that Go calls; see PROTOCOL.md. Every VM loads this module, so it loads what a config does not need on demand.
 
-import { describeSuite } from "./cases";
+import { caseOf, describeSuite } from "./cases";
 import { called, plain, type Problem } from "./plain";
 
 declare const require: (name: string) => any;
@@ -9,34 +9,18 @@ declare const __entry: Record<string, (...args: any[]) => unknown>;
 const internal = () => require("plumb")[Symbol.for("plumb.internal")];
 const main = () => (globalThis as any).__main;
 
-let suite: ReturnType<typeof describeSuite> | undefined;
-const suiteOf = () => (suite ??= describeSuite(main()));
+const describe = () => JSON.stringify(describeSuite(main()));
 
-function caseAt(index: number): any {
-	const found = suiteOf().values[index];
-	if (found === undefined) throw new RangeError(`the suite has no case ${index}`);
-	return found;
-}
-
-function describe(): string {
-	return JSON.stringify(suiteOf().description);
-}
-
-async function assert(index: number, report: any, evidence: any): Promise<string> {
-	const value = caseAt(index);
+async function assert(id: string, report: any, evidence: any): Promise<string> {
+	const value = caseOf(main(), id);
 	const { judged, lend } = internal();
-	const lent = evidence.lazy === true ? lend(report, evidence.run) : undefined;
+	if (evidence.lazy === true) lend(report);
 	// The function is called as a method of its case, so `this` is the case.
-	const hook = (...args: unknown[]) => value.assert(...args);
-	const judging = judged(hook, report, evidence);
-	report = undefined; // so that only the suite's own references are left in the end
-	const found = await judging;
-	lent?.keep();
-	return JSON.stringify(found);
+	return JSON.stringify(await judged((...args: unknown[]) => value.assert(...args), report, evidence));
 }
 
-async function classify(index: number, result: string): Promise<string> {
-	const value = caseAt(index);
+async function classify(id: string, result: string): Promise<string> {
+	const value = caseOf(main(), id);
 	const { described, failureClass } = internal();
 	try {
 		const given = await value.classifyFailure(JSON.parse(result));

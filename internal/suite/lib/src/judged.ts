@@ -2,7 +2,7 @@
 
 import type { AssertionContext, FailureClass, SessionReport } from "plumb";
 import { isAssertionError } from "./assert";
-import { stackOf, userFrame, type Position } from "./engine";
+import { ranOut, stackOf, userFrame, type Position } from "./engine";
 import { checkOf, questionsOf } from "./fail";
 import { classOf, perform, Run } from "./runs";
 import { commandsOf, toolCallsOf } from "./seen";
@@ -11,9 +11,7 @@ import { aggregate } from "./testing";
 declare const require: (name: string) => any;
 
 interface Evidence {
-	run: string;
 	workspace?: string;
-	caseId?: string;
 }
 
 export interface Failed {
@@ -42,13 +40,12 @@ const cut = (text: string, length: number) => (text.length > length ? `${text.sl
 
 /** Runs a case's assert on a report and returns the failures. */
 export async function judged(hook: unknown, report: SessionReport, evidence: Evidence) {
-	const run = new Run(evidence.run, evidence.workspace);
+	const run = new Run(true, evidence.workspace);
 	let thrown: { error: unknown } | undefined;
 	try {
 		await perform(run, report, () => (hook as (...args: unknown[]) => unknown)(report, contextOf(report)));
 	} catch (error) {
-		// Go says that the memory was used up. The error is null if there was none left for it.
-		if (error === null || (error instanceof RangeError && error.message === "out of memory")) throw error;
+		if (!isAssertionError(error) && ranOut()) throw error; // Go says so, whatever the error is
 		thrown = { error };
 	}
 	const failures = run.failures.map((f) => failed(f.error, f.class, true));

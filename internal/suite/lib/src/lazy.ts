@@ -8,14 +8,12 @@ export type EventOf<T extends SessionEvent["type"]> = Extract<SessionEvent, { ty
 const traps = ["get", "set", "has", "deleteProperty", "ownKeys", "getOwnPropertyDescriptor", "defineProperty", "preventExtensions",
 	"isExtensible", "setPrototypeOf"] as const;
 
-/** The handler of a proxy for an array whose elements are not loaded yet. It must not refer to the proxy; see `lend`. */
+/** The handler of a proxy for an array whose elements are not loaded yet. */
 class Absent {
-	constructor(readonly run: string) {}
-
 	/** Calls fn with each event of a type; "" means all. They come in portions, because one text for all could be too long. */
 	each(type: string, fn: (e: SessionEvent) => void): void {
 		for (let from = 0; from >= 0; ) {
-			const { events, next } = host("events", this.run, type, String(from)) as unknown as { events: SessionEvent[]; next: number };
+			const { events, next } = host("events", type, String(from)) as unknown as { events: SessionEvent[]; next: number };
 			for (const e of events) fn(e);
 			from = next;
 		}
@@ -43,17 +41,11 @@ function absent(events: object): Absent | undefined {
 	return handler instanceof Absent ? handler : undefined;
 }
 
-/**
- * Adds events to a report that are fetched on first use. Go has them until the run ends: keep must be called before, which fetches
- * the events that the suite still refers to.
- */
-export function lend(report: SessionReport, run: string): { keep(): void } {
-	const handler = new Absent(run);
-	const events = new Proxy<SessionEvent[]>([], handler as ProxyHandler<SessionEvent[]>);
-	handlers.set(events, handler);
-	report.events = events;
-	const ref = new WeakRef(events);
-	return { keep: () => void ref.deref()?.length };
+/** Adds events to a report that are fetched on first use. */
+export function lend(report: SessionReport): void {
+	const handler = new Absent();
+	report.events = new Proxy<SessionEvent[]>([], handler as ProxyHandler<SessionEvent[]>);
+	handlers.set(report.events, handler);
 }
 
 /** The number of events; -1 if they were not used yet. */

@@ -17,8 +17,8 @@ export class Run {
 	ended = false;
 
 	constructor(
-		/** Go's name for the execution; "" for none. */
-		readonly name: string,
+		/** Whether a session is judged, so that Go answers questions about it. */
+		readonly session: boolean,
 		readonly workspace: string | undefined,
 	) {}
 

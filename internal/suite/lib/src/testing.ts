@@ -20,7 +20,7 @@ export function aggregate(errors: readonly Error[]): Error {
 
 /** Calls callback like a case's assert: at the end it throws the failures of its soft assertions as one error. */
 export async function runWithSoftAssertions<T>(callback: () => T): Promise<Awaited<T>> {
-	const run = new Run("", undefined);
+	const run = new Run(false, undefined);
 	let result: unknown;
 	let thrown: { error: unknown } | undefined;
 	try {

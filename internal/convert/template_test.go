@@ -1,0 +1,33 @@
+package convert
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// TestEnvironment: a key of the environment is carried over only if the template inserts it and nothing else.
+func TestEnvironment(t *testing.T) {
+	for template, want := range map[string]string{
+		"{{ env.MY_KEY }}": "MY_KEY", "{{env.MY_KEY}}": "MY_KEY", " {{- env.MY_KEY -}}\n": "", "{{ env.A }}{{ env.B }}": "",
+		"Bearer {{ env.MY_KEY }}": "", "{{ env.MY_KEY | upper }}": "", "{{ env }}": "", "{{ key.MY_KEY }}": "", "{{ env.A.B }}": "",
+		"{{ env.MY_KEY": "", "sk-123": "", "{% raw %}{{ env.MY_KEY }}{% endraw %}": "", "{{ env.MY_KEY }}{{ 'x' }}": "",
+	} {
+		if got := environment(template); got != want {
+			t.Errorf("%s: got %q, want %q", template, got, want)
+		}
+	}
+}
+
+// TestNumbersAsJavaScriptPrintsThem has the forms that YAML 1.2 and cells of data have.
+func TestNumbersAsJavaScriptPrintsThem(t *testing.T) {
+	for text, want := range map[string]any{
+		"010": json.Number("10"), "+5": json.Number("5"), ".5": json.Number("0.5"), "1.": json.Number("1"), "1.10": json.Number("1.1"),
+		"-0": json.Number("0"), "-007.50": json.Number("-7.5"), "1e21": json.Number("1e+21"), "1.E2": json.Number("100"),
+		"0x1F": json.Number("31"), "0o17": json.Number("15"), "12345678901234567890": json.Number("12345678901234567000"),
+		"1e999": "1e999", "0x": "0x", "abc": "abc", "": "", "1_000": "1_000", "inf": "inf",
+	} {
+		if got := number(text); got != want {
+			t.Errorf("%s: got %v, want %v", text, got, want)
+		}
+	}
+}

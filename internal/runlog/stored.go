@@ -1,0 +1,150 @@
+package runlog
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// Stored is an event of a session as the log has it, for those who copy most of it.
+type Stored struct {
+	Type plumb.EventType
+	// Report and Verdicts are the bytes of the log; nil if the event has none.
+	Report, Verdicts jsontext.Value
+
+	log  *Log
+	rest []byte // the event without Report
+}
+
+// stored splits a line of the log, which was decoded when the log was read.
+func (l *Log) stored(line []byte) (*Stored, error) {
+	s := &Stored{log: l, rest: line}
+	var blob, judgement, kind []byte
+	err := members(line, func(name []byte, from, to int) {
+		switch string(name) {
+		case `"type"`:
+			kind = line[from:to]
+		case `"report"`:
+			s.Report = line[from:to]
+			s.rest = slices.Concat(line[:from], []byte("null"), line[to:])
+		case `"judgement"`:
+			judgement = line[from:to]
+		case `"blob"`:
+			blob = line[from:to]
+		}
+	})
+	if err == nil && judgement != nil {
+		err = members(judgement, func(name []byte, from, to int) {
+			if string(name) == `"verdicts"` {
+				s.Verdicts = judgement[from:to]
+			}
+		})
+	}
+	if err == nil {
+		err = l.unmarshal(kind, &s.Type)
+	}
+	if err != nil || blob == nil {
+		return s, err
+	}
+	var name string
+	if err := l.unmarshal(blob, &name); err != nil {
+		return nil, err
+	}
+	data, err := l.blob(name)
+	if err != nil {
+		return nil, fmt.Errorf("read session %s: %w", name, err)
+	}
+	s.Report = bytes.TrimSuffix(data, []byte("\n"))
+	return s, nil
+}
+
+// Event decodes the event. Its report and its judgement have only figures, as those of [Log.Figures];
+// but it has the whole report of a session that broke off.
+func (s *Stored) Event() (plumb.Event, error) {
+	var b brief
+	err := s.log.unmarshal(s.rest, &b)
+	switch {
+	case err != nil || s.Report == nil:
+	case b.Failure == nil:
+		err = s.log.unmarshal(s.Report, &b.Report)
+	default:
+		ev := b.event()
+		err = s.log.unmarshal(s.Report, &ev.Report)
+		return ev, err
+	}
+	return b.event(), err
+}
+
+var errNotJSON = errors.New("the line is not an object of JSON")
+
+// members calls fn with the names of an object of JSON, in quotes, and where their values begin and end.
+// The text must be JSON; otherwise members may return an error or other places, but it always ends.
+func members(object []byte, fn func(name []byte, from, to int)) error {
+	i := blank(object, 0)
+	if i == len(object) || object[i] != '{' {
+		return errNotJSON
+	}
+	for i = blank(object, i+1); i < len(object) && object[i] != '}'; i = blank(object, i) {
+		end := skip(object, i)
+		name := object[i:end]
+		i = blank(object, end)
+		if i == len(object) || object[i] != ':' {
+			return errNotJSON
+		}
+		i = blank(object, i+1)
+		end = skip(object, i)
+		fn(name, i, end)
+		if i = blank(object, end); i < len(object) && object[i] == ',' {
+			i++
+		}
+	}
+	if i >= len(object) {
+		return errNotJSON
+	}
+	return nil
+}
+
+// blank returns the index of the first byte from i on that is no white space.
+func blank(text []byte, i int) int {
+	for i < len(text) && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r') {
+		i++
+	}
+	return i
+}
+
+// skip returns the index after the value that begins at i.
+func skip(text []byte, i int) int {
+	open, from := 0, i
+	for ; i < len(text); i++ {
+		switch text[i] {
+		case '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+			if open == 0 {
+				return min(i+1, len(text))
+			}
+		case '{', '[':
+			open++
+		case '}', ']':
+			if open == 0 {
+				return i // the end of the object around a number or a word
+			}
+			if open--; open == 0 {
+				return i + 1
+			}
+		case ',', ' ', '\t', '\n', '\r':
+			if open == 0 && i > from {
+				return i
+			}
+		}
+	}
+	return len(text)
+}
