@@ -13,7 +13,6 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
-	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/report/kind"
@@ -22,24 +21,6 @@ import (
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/text"
 )
-
-// runLine is one line of plumb runs. Its keys are documented.
-type runLine struct {
-	ID        string    `json:"id"`
-	StartedAt time.Time `json:"startedAt"`
-	Suite     string    `json:"suite"`
-	SuiteHash string    `json:"suiteHash,omitempty"`
-	Runners   []string  `json:"runners"`
-	// State is "running", "finished", "stopped" (it can be resumed), "not begun" or "damaged".
-	State   string   `json:"state"`
-	Passed  int      `json:"passed"`
-	Failed  int      `json:"failed"`
-	Errored int      `json:"errored"`
-	Planned int      `json:"planned"`
-	CostUSD *float64 `json:"costUsd"`
-	Path    string   `json:"path"`
-	Error   string   `json:"error,omitempty"`
-}
 
 // runsCmd is plumb runs.
 type runsCmd struct {
@@ -86,9 +67,12 @@ func (c *runsCmd) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	lines := []runLine{}
+	lines := []report.RunLine{}
 	for i := len(ids) - 1; i >= 0 && (c.limit <= 0 || len(lines) < c.limit); i-- {
-		lines = append(lines, describeRun(filepath.Join(p.Runs(), ids[i])))
+		path := filepath.Join(p.Runs(), ids[i])
+		var s job.Spec
+		err := runlog.ReadSpec(path, &s)
+		lines = append(lines, report.DescribeRun(path, s.CreatedAt, s.Suite, err))
 	}
 	if c.json {
 		return c.print(lines)
@@ -100,7 +84,7 @@ func (c *runsCmd) run(ctx context.Context) error {
 	return c.show(lines)
 }
 
-func (c *runsCmd) show(lines []runLine) error {
+func (c *runsCmd) show(lines []report.RunLine) error {
 	const narrow = 80
 	w, width := c.columns()
 	short := width > 0 && width < narrow
@@ -135,43 +119,6 @@ func (c *runsCmd) show(lines []runLine) error {
 		}
 	}
 	return nil
-}
-
-func describeRun(path string) runLine {
-	l := runLine{ID: filepath.Base(path), Path: path, Runners: []string{}}
-	var s job.Spec
-	if err := runlog.ReadSpec(path, &s); err != nil {
-		l.State, l.Error = "damaged", err.Error()
-		return l
-	}
-	l.StartedAt, l.Suite = s.CreatedAt, s.Suite
-	if !files.Exists(filepath.Join(path, runlog.EventsFile)) {
-		l.State = "not begun"
-		return l
-	}
-	state, err := runlog.At(path).Fold(nil)
-	if err != nil {
-		l.State, l.Error = "damaged", err.Error()
-		return l
-	}
-	t := state.Totals
-	l.StartedAt, l.SuiteHash = state.StartedAt, state.Info.SuiteHash
-	for _, r := range state.Info.Runners {
-		l.Runners = append(l.Runners, r.ID)
-	}
-	l.Passed, l.Failed, l.Errored, l.Planned = t.Passed, t.Failed, t.Errored, t.Planned
-	if t.Unpriced == 0 {
-		l.CostUSD = &t.CostUSD
-	}
-	switch {
-	case runlog.Locked(path):
-		l.State = "running"
-	case t.Finished < t.Planned || t.Planned == 0:
-		l.State = "stopped"
-	default:
-		l.State = "finished"
-	}
-	return l
 }
 
 // reportCmd is plumb report.
@@ -429,72 +376,16 @@ func (c *showCmd) dash() string {
 
 // showSession prints one session, or the judgement of one.
 func (c *showCmd) showSession(ev plumb.Event) {
-	out := func(label, text string) {
-		if text != "" {
-			fmt.Fprintf(c.Stdout, "  %-9s %s\n", label, c.indent(text, 12))
-		}
+	judged := ev.Type == plumb.EventSessionJudged && ev.Judgement != nil
+	if !judged {
+		fmt.Fprintf(c.Stdout, "%s on %s, repetition %d, session %d, %s\n", c.name(ev.Case), c.name(ev.Runner), ev.Repetition,
+			ev.Session, ev.At.Format(time.RFC3339))
 	}
-	if ev.Type == plumb.EventSessionJudged && ev.Judgement != nil {
-		j := ev.Judgement
-		out("outcome", fmt.Sprintf("%s (%s), score %.3g", j.Outcome, j.Status, j.Score))
-		for _, v := range j.Verdicts {
-			mark := "fail"
-			switch {
-			case v.Error != nil:
-				mark = "error"
-			case v.Pass:
-				mark = "pass"
-			}
-			out(mark, v.Name+": "+v.Reason)
-			if v.Asked != nil {
-				for _, reply := range v.Asked.Replies {
-					out("", v.Asked.Model+" said: "+reply)
-				}
-			}
-		}
-		if j.Failure != nil {
-			out("why", j.Failure.Message)
-			out("try", j.Failure.Hint)
-		}
+	for _, f := range report.SessionFacts(ev) {
+		fmt.Fprintf(c.Stdout, "  %-9s %s\n", f.Label, c.indent(f.Text, 12))
+	}
+	if judged {
 		fmt.Fprintln(c.Stdout)
-		return
-	}
-	fmt.Fprintf(c.Stdout, "%s on %s, repetition %d, session %d, %s\n", c.name(ev.Case), c.name(ev.Runner), ev.Repetition,
-		ev.Session, ev.At.Format(time.RFC3339))
-	if r := ev.Report; r != nil {
-		out("prompt", r.Prompt)
-		out("output", r.FinalOutput)
-		model := r.Model
-		if r.Fingerprint != "" {
-			model += " (fingerprint " + r.Fingerprint + ")"
-		}
-		out("model", model)
-		out("finish", string(r.FinishReason))
-		out("request", r.RequestID)
-		out("tokens", fmt.Sprintf("%s in, %s out, %s of it reasoning, %s from cache",
-			count(r.Usage.InputTokens), count(r.Usage.OutputTokens), count(r.Usage.ReasoningTokens),
-			count(r.Usage.CacheTokens)))
-		out("time", fmt.Sprintf("%d ms latency, %d ms in total, %s", r.LatencyMs, r.DurationMs,
-			text.Plural(r.Requests, "request")))
-		out("cost", dollars(r.CostUSD))
-		for _, refused := range r.Refused {
-			out("refused", refused)
-		}
-		if r.TakenFrom != "" {
-			out("source", "run "+r.TakenFrom)
-		} else if r.Cached {
-			out("source", "local cache")
-		}
-		if r.Recorded {
-			out("source", "recording of an earlier run")
-		}
-		for _, note := range r.Notes {
-			out("note", note)
-		}
-	}
-	if f := ev.Failure; f != nil {
-		out("failure", fmt.Sprintf("%s (%s)", f.Message, f.Origin))
-		out("try", f.Hint)
 	}
 }
 
@@ -512,11 +403,4 @@ func (c *showCmd) showAnswers(dir string, ev plumb.Event) error {
 		fmt.Fprintf(c.Stdout, "  asked     %s\n  answer    %s\n\n", c.indent(a.Question.Question, 12), c.indent(a.Answer, 12))
 	}
 	return nil
-}
-
-func count(n *int64) string {
-	if n == nil {
-		return "?"
-	}
-	return fmt.Sprint(*n)
 }
