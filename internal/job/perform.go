@@ -60,7 +60,8 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	defer func() { err = errors.Join(err, index.Close()) }()
 	display := j.project.reportOptions(dir.Path)
 	display.Waiting = j.factory.transport.Waiting
-	display.Redact, display.Closed, display.Sessions, display.Stored = j.factory.redact, j.Spec.Demo, index.Sessions, index.Stored
+	display.Redact, display.Closed = j.factory.redact, j.Spec.Demo
+	display.Sessions, display.Stored = index.Sessions, index.Stored
 	if !resumed { // an earlier version may have written the log of a resumed run
 		display.Fresh, display.Temp = true, dir.Path
 	}

@@ -71,7 +71,8 @@ func (p *Project) module(
 ) (plumb.Reporter, error) {
 	s, env := of.spec, p.env
 	m := module.Environment{
-		Source: o.Source, Terminal: o.Terminal, Modules: lib.Modules(), WorkDir: env.Dir, Env: p.Environ(), Stdout: env.Stdout, Stderr: env.Stderr,
+		Source: o.Source, Terminal: o.Terminal, Modules: lib.Modules(), WorkDir: env.Dir, Env: p.Environ(),
+		Stdout: env.Stdout, Stderr: env.Stderr,
 		WorkspaceMode: string(plumb.WorkspaceNone), Cwd: env.Dir, CaseFilter: s.Filter.IDs, RunnerFilter: s.Selected,
 	}
 	own := &builtIns{env.Stdout, o}

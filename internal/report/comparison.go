@@ -477,7 +477,8 @@ func GateWords(c *compare.Comparison, g *compare.GateOutcome) string {
 		return fmt.Sprintf("%.2f, %s between %.2f and %.2f", float64(g.Value), levelWords(g.Confidence), lo, hi)
 	default:
 		lo, hi := outward(100*float64(g.Low), 100*float64(g.High), 0)
-		return fmt.Sprintf("%s, %s between %.0f and %.0f %%", text.Percent(float64(g.Value)), levelWords(g.Confidence), lo, hi)
+		return fmt.Sprintf("%s, %s between %.0f and %.0f %%", text.Percent(float64(g.Value)), levelWords(g.Confidence),
+			lo, hi)
 	}
 }
 
@@ -488,7 +489,8 @@ func ErrorWords(e *compare.ErrorCounts) string {
 		return ""
 	}
 	if e.BaseOf == e.CandOf {
-		return fmt.Sprintf("%s → %s of %s (%s)", text.Count(e.Baseline), text.Count(e.Candidate), text.Count(e.CandOf), pWords(e.P))
+		return fmt.Sprintf("%s → %s of %s (%s)", text.Count(e.Baseline), text.Count(e.Candidate),
+			text.Count(e.CandOf), pWords(e.P))
 	}
 	return fmt.Sprintf("%s of %s → %s of %s (%s)", text.Count(e.Baseline), text.Count(e.BaseOf), text.Count(e.Candidate),
 		text.Count(e.CandOf), pWords(e.P))

@@ -11,7 +11,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
-// A conclusion is a statement about a run as a whole, beside its rates. All reporters show it.
+// Conclusion is a statement about a run as a whole, beside its rates. All reporters show it.
 type Conclusion struct {
 	// Label is one word, and key the name of the property in JUnit reports.
 	Label, Key, Text string

@@ -59,7 +59,8 @@ func DecisionLines(src *Source, run *plumb.Run) []string {
 	case decided(run) && d.Whole != string(compare.NotDecisive):
 		line := "  decided after " + drawsWords(d, d.Drawn)
 		if saved := d.Limit - made; saved > 0 {
-			line += fmt.Sprintf("; %s of at most %s were made, so %s were saved", text.Count(made), text.Count(d.Limit), text.Count(saved))
+			line += fmt.Sprintf("; %s of at most %s were made, so %s were saved", text.Count(made), text.Count(d.Limit),
+				text.Count(saved))
 		}
 		lines = append(lines, line)
 	default:

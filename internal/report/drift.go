@@ -11,8 +11,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
-// StateWords describes the state of a stream after its last day. own is set if the stream has the runs
-// of one project, and not those of several submitters.
+// StateWords describes the state of a stream after its last day. own is set if the stream has the
+// runs of one project, and not those of several submitters.
 func StateWords(s *drift.Stream, own bool) string {
 	st := s.Status
 	on := " (last data " + drift.Date(st.Latest).Format(time.DateOnly) + ")"

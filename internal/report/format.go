@@ -21,7 +21,8 @@ func RateCells(r analyze.Rate, dash string) []string {
 		}
 	}
 	return []string{
-		text.Count(r.Passed) + "/" + text.Count(r.Measured()), rate, interval, text.Count(r.Measured()) + "/" + text.Count(r.Planned),
+		text.Count(r.Passed) + "/" + text.Count(r.Measured()), rate, interval,
+		text.Count(r.Measured()) + "/" + text.Count(r.Planned),
 	}
 }
 
@@ -69,6 +70,7 @@ func NotePrefix(run *plumb.Run, i int) string {
 	return text.OneLine(run.Info.Runners[i].ID) + ": "
 }
 
+// CacheWords says how many answers came from the cache.
 func CacheWords(spent analyze.Spending) string {
 	return text.Count(spent.Cached) + " of " + text.Plural(spent.Sessions, "answer") + " from the cache"
 }

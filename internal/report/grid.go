@@ -27,6 +27,7 @@ type GridItem struct {
 	At []int
 }
 
+// GridRow is a row of rates, with a cell for each column.
 type GridRow struct {
 	Name  string
 	Cells []string
@@ -179,6 +180,7 @@ func Headlines(run *plumb.Run, g *Grid, dash string) []Headline {
 	return all
 }
 
+// Headline is the result of a column in words.
 type Headline struct {
 	Words string
 	Rate  analyze.Rate

@@ -3,8 +3,9 @@
 //
 // A reporter is a function of the pair (event, run). Beyond a limited number of excerpts it keeps
 // nothing of a finished execution, so memory does not grow with the number of cases. A reporter
-// that needs whole sessions streams them from the log through [results.Sessions]. Reporters remove from the
-// text of models, providers and suites everything that a terminal or a page would interpret.
+// that needs whole sessions streams them from the log through [results.Sessions]. Reporters remove
+// from the text of models, providers and suites everything that a terminal or a page would
+// interpret.
 package report
 
 import (
@@ -65,7 +66,8 @@ type Explained struct {
 // which it renders cases while the run is on, or "".
 func (src *Source) Results(temp string, d results.Detail) *results.Writer {
 	o := results.Options{
-		Sessions: src.Sessions, Stored: src.Stored, Detail: d, Recorded: src.Recorded, Temp: temp, Calibrations: src.Calibrations,
+		Sessions: src.Sessions, Stored: src.Stored, Detail: d, Recorded: src.Recorded, Temp: temp,
+		Calibrations: src.Calibrations,
 	}
 	if src.Lifts != nil {
 		o.Lifts = func() any {
@@ -221,7 +223,7 @@ func (src *Source) flags() string {
 	return " " + text.OneLine(src.Flags)
 }
 
-// A command is a suggested next command, with its purpose.
+// Command is a suggested next command, with its purpose.
 type Command struct{ Line, Why string }
 
 // NextSteps returns the commands that a user is likely to need after a run, most useful first. look is

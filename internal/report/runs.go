@@ -30,8 +30,8 @@ type RunLine struct {
 	Error   string   `json:"error,omitempty"`
 }
 
-// DescribeRun describes the run in the directory at path. Its run.json says when it was asked for, and
-// on which suite; err is the error of reading that.
+// DescribeRun describes the run in the directory at path. Its run.json says when it was asked for,
+// and on which suite; err is the error of reading that.
 func DescribeRun(path string, created time.Time, suite string, err error) RunLine {
 	l := RunLine{ID: filepath.Base(path), Path: path, Runners: []string{}}
 	if err != nil {

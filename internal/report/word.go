@@ -22,11 +22,13 @@ func Words() []Word {
 	}
 }
 
+// WordNamed returns the word with a name, such as "xfail".
 func WordNamed(name string) Word {
 	all := Words()
 	return all[slices.IndexFunc(all, func(w Word) bool { return w.Name == name })]
 }
 
+// WordOf returns how an execution ended.
 func WordOf(e *plumb.Execution) Word {
 	switch {
 	case e.State != plumb.ExecutionDone, e.Outcome == plumb.OutcomeSkipped:

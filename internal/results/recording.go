@@ -264,6 +264,7 @@ func (s *Session) Outcome() plumb.Outcome {
 	}
 }
 
+// Status returns the status of a session.
 func (s *Session) Status(expectedFail bool) plumb.Status {
 	if s.Judgement != nil {
 		return s.Judgement.Status

@@ -13,7 +13,6 @@ import (
 type Detail int
 
 // The details.
-
 const (
 	Full  Detail = iota // each session report and each verdict once
 	Brief               // figures only

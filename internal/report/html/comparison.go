@@ -191,7 +191,8 @@ func pairsOf(c *report.Compared) []pair {
 	m := c.Matching
 	m.EachPair(func(r *compare.RunnerPair, p *compare.Pair, result compare.CaseResult, change compare.Change) {
 		row := pair{
-			Case: text.OneLine(report.CaseName(&result)), Runner: text.OneLine(r.Cand), Category: text.OneLine(result.Category), Change: change,
+			Case: text.OneLine(report.CaseName(&result)), Runner: text.OneLine(r.Cand),
+			Category: text.OneLine(result.Category), Change: change,
 			Baseline: pageCount(result.Baseline), Candidate: pageCount(result.Candidate),
 			Broken: attention[key{result.Case, result.Runner}], At: [2]int{-1, -1},
 			sides: [2]executionKey{{p.BaseCase, r.Base}, {p.CandCase, r.Cand}},

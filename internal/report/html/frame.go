@@ -30,8 +30,8 @@ func pageFile(name string) string {
 	return string(b)
 }
 
-// Frame is what surrounds a page, and where the blocks of the page are. The zero value makes one file
-// that needs nothing else.
+// Frame is what surrounds a page, and where the blocks of the page are. The zero value makes one
+// file that needs nothing else.
 type Frame struct {
 	// Template is the source of an html/template around the page; "" is that of a file, frame.html,
 	// which says what a page needs. The page's script follows it. Data is {{.Data}} in it.

@@ -157,7 +157,8 @@ func agentsOf(run *plumb.Run, dash string) *agentTable {
 	}
 	t := &agentTable{Head: append([]string{""}, report.AgentHead()...)}
 	for r := range run.Info.Runners {
-		t.Rows = append(t.Rows, append([]string{report.RunnerTitle(&run.Info.Runners[r])}, report.AgentMeans(run, r, dash)...))
+		name := report.RunnerTitle(&run.Info.Runners[r])
+		t.Rows = append(t.Rows, append([]string{name}, report.AgentMeans(run, r, dash)...))
 	}
 	return t
 }
@@ -182,8 +183,8 @@ func (f *runFront) cards(run *plumb.Run, all analyze.Rate, g *report.Grid) {
 		case r.Measured() == 0:
 			add(name, cells[0], "nothing was measured")
 		case x.Repeated && x.Rate.OK:
-			add(name, text.Count(x.Passed)+"/"+text.Count(x.Measured), text.Percent(x.Rate.Value)+" of the samples · 95 % interval "+
-				text.Shares(x.Rate.Lo, x.Rate.Hi, "–")+" · "+cells[0]+" cases always pass")
+			add(name, text.Count(x.Passed)+"/"+text.Count(x.Measured),
+				text.Percent(x.Rate.Value)+" of the samples · 95 % interval "+text.Shares(x.Rate.Lo, x.Rate.Hi, "–")+" · "+cells[0]+" cases always pass")
 		default:
 			add(name, cells[0], cells[1]+" · 95 % interval "+cells[2])
 		}
@@ -333,7 +334,9 @@ func (f *runFront) provenance(src *report.Source, run *plumb.Run) {
 		if i == listLength {
 			break
 		}
-		f.Notes = append(f.Notes, plumb.Note{Level: text.OneLine(n.Level), Text: text.Clean(n.Text), Hint: text.Clean(n.Hint)})
+		f.Notes = append(f.Notes, plumb.Note{
+			Level: text.OneLine(n.Level), Text: text.Clean(n.Text), Hint: text.Clean(n.Hint),
+		})
 	}
 }
 

@@ -180,7 +180,9 @@ func (b *blockWriter) executions(src *report.Source, run *plumb.Run) (*pageIndex
 }
 
 // execution writes the sessions of one execution, and counts them in the index.
-func (b *blockWriter) execution(index *pageIndex, src *report.Source, c *report.Cell, rec *results.Recording) (executionEntry, error) {
+func (b *blockWriter) execution(
+	index *pageIndex, src *report.Source, c *report.Cell, rec *results.Recording,
+) (executionEntry, error) {
 	x := executionEntry{
 		Case: text.OneLine(c.Info.ID), Word: report.WordOf(c.Execution).Name, Reason: text.Clean(c.Reason),
 		Category: text.OneLine(c.Info.Category),
@@ -227,7 +229,9 @@ func orderOf(run *plumb.Run) []int {
 }
 
 // session writes the blocks of a session and reports whether all of it fits.
-func (b *blockWriter) session(src *report.Source, c *report.Cell, s *results.Session) (one sessionEntry, whole bool, err error) {
+func (b *blockWriter) session(
+	src *report.Source, c *report.Cell, s *results.Session,
+) (one sessionEntry, whole bool, err error) {
 	one = sessionEntry{
 		Repetition: s.Repetition, Session: s.Number, Outcome: s.Outcome(), Status: s.Status(c.Info.ExpectedFail),
 		Head: -1,

@@ -20,7 +20,7 @@ func TestContract(t *testing.T) {
 	for _, name := range kind.Names() {
 		t.Run(name, func(t *testing.T) {
 			plumbtest.TestReporter(t, func(w io.Writer) (plumb.Reporter, error) {
-				return kind.New(name, kind.Setup{Source: report.Source{Sessions: func(caseID, runnerID string, yield func(plumb.Event) error) error {
+				sessions := func(caseID, runnerID string, yield func(plumb.Event) error) error {
 					for _, ev := range plumbtest.Events() {
 						session := ev.Type == plumb.EventSessionFinished || ev.Type == plumb.EventSessionJudged
 						if session && ev.Case == caseID && ev.Runner == runnerID {
@@ -30,7 +30,11 @@ func TestContract(t *testing.T) {
 						}
 					}
 					return nil
-				}}, Screen: terminal.Screen{Out: w, Unicode: true, Now: func() time.Time { return time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC) }}})
+				}
+				now := func() time.Time { return time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC) }
+				return kind.New(name, kind.Setup{
+					Source: report.Source{Sessions: sessions}, Screen: terminal.Screen{Out: w, Unicode: true, Now: now},
+				})
 			})
 		})
 	}

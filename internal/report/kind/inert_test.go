@@ -62,7 +62,8 @@ func TestF24HostileTexts(t *testing.T) {
 			return map[string]string{"GITHUB_STEP_SUMMARY": filepath.Join(dir, "summary.md")}[name]
 		}
 		for name, make := range map[string]func() *reporttest.Log{
-			"agents": reporttest.AgentLog, "mixed": reporttest.Mixed, "prompts": reporttest.Prompts, "repeats": reporttest.Repeats, "samples": reporttest.Samples, "stopped": reporttest.Stopped,
+			"agents": reporttest.AgentLog, "mixed": reporttest.Mixed, "prompts": reporttest.Prompts,
+			"repeats": reporttest.Repeats, "samples": reporttest.Samples, "stopped": reporttest.Stopped,
 		} {
 			for _, priced := range []bool{true, false} {
 				l := make()

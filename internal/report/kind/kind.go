@@ -48,8 +48,8 @@ type kind struct {
 	// form is a regular expression for the files of the report, and comparisonForm one for those of
 	// comparisons if they differ.
 	form, comparisonForm string
-	// document writes the report of a run when the run has ended. Without it, reporter makes a reporter,
-	// which receives all events.
+	// document writes the report of a run when the run has ended. Without it, reporter makes a
+	// reporter, which receives all events.
 	document func(s *Setup, run *plumb.Run) error
 	reporter func(s *Setup) plumb.Reporter
 	// comparison writes the report of a comparison without secrets. It is nil if there is none.

@@ -154,7 +154,8 @@ func TestReplayShowsOneEnd(t *testing.T) {
 func TestComparisonSecrets(t *testing.T) {
 	t.Parallel()
 	const secret = "sk-secret-4f3a9c1d77e0"
-	base, cand := reporttest.ComparedLog("gpt-5", 4, func(int) bool { return false }), reporttest.ComparedLog("gpt-5-mini", 4, func(int) bool { return true })
+	base := reporttest.ComparedLog("gpt-5", 4, func(int) bool { return false })
+	cand := reporttest.ComparedLog("gpt-5-mini", 4, func(int) bool { return true })
 	for i := range cand.Events {
 		if r := cand.Events[i].Report; r != nil {
 			r.FinalOutput += secret
@@ -185,7 +186,8 @@ func TestComparisonJSON(t *testing.T) {
 func TestU1MarkdownNamesRunners(t *testing.T) {
 	t.Parallel()
 	logOf := func(lost string) *reporttest.Log {
-		l := reporttest.NewLog(reporttest.Info("v1", "v2"), plumb.CaseInfo{ID: "a", Hash: "sha256:a"}, plumb.CaseInfo{ID: "b", Hash: "sha256:b"})
+		l := reporttest.NewLog(reporttest.Info("v1", "v2"), plumb.CaseInfo{ID: "a", Hash: "sha256:a"},
+			plumb.CaseInfo{ID: "b", Hash: "sha256:b"})
 		for _, id := range []string{"a", "b"} {
 			for _, runner := range []string{"v1", "v2"} {
 				r := reporttest.Answer(lost+id+runner, 10)

@@ -220,13 +220,15 @@ func TestReportsShowNoSecret(t *testing.T) {
 			what := logName + ", " + what
 			l := planted(of(), text)
 			for _, name := range Names() {
-				o := Setup{Source: report.Source{Redact: r}, Screen: terminal.Screen{Unicode: true, Size: func() (int, int) { return 80, 24 }, Getenv: func(name string) string {
+				getenv := func(name string) string {
 					if name == "GITHUB_STEP_SUMMARY" {
 						return summary
 					}
 					return ""
-				}}}
-				out := render(t, l, name, o)
+				}
+				out := render(t, l, name, Setup{Source: report.Source{Redact: r}, Screen: terminal.Screen{
+					Unicode: true, Size: func() (int, int) { return 80, 24 }, Getenv: getenv,
+				}})
 				shown(name+" of "+what, readAs(t, name, out))
 				if !strings.Contains(out, "redacted:") && name != HTML {
 					t.Errorf("%s of %s: nothing was planted", name, what)

@@ -40,7 +40,7 @@ func (t *transcript) say(phase, text string) {
 
 // run adds a shell call with its command and result.
 func (t *transcript) run(sub, call, command string, exit int, output string) {
-	args, _ := json.Marshal(map[string]string{"command": command, "description": "run it"})
+	args := encoded(map[string]string{"command": command, "description": "run it"})
 	t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Bash", CallID: call, Args: args, Subagent: sub})
 	t.add(plumb.SessionEvent{
 		Type: plumb.SessionCommand, Command: command, CallID: call, ExitCode: &exit,
@@ -53,7 +53,7 @@ func (t *transcript) run(sub, call, command string, exit int, output string) {
 }
 
 func (t *transcript) read(call, path, text string) {
-	args, _ := json.Marshal(map[string]string{"file_path": path})
+	args := encoded(map[string]string{"file_path": path})
 	t.add(plumb.SessionEvent{Type: plumb.SessionToolCall, Tool: "Read", CallID: call, Args: args})
 	t.add(plumb.SessionEvent{Type: plumb.SessionFileRead, Path: path, CallID: call})
 	t.r.Files.ObservedReads = append(t.r.Files.ObservedReads, path)
@@ -114,7 +114,7 @@ func Release(ws string, good bool) *plumb.SessionReport {
 		Subagent: "agent-1",
 	})
 	t.add(plumb.SessionEvent{Type: plumb.SessionToolResult, Tool: "Task", CallID: "c4", Output: "All tests pass."})
-	edit, _ := json.Marshal(map[string]string{
+	edit := encoded(map[string]string{
 		"file_path": ws + "/CHANGELOG.md", "old_string": "# Changelog\n",
 		"new_string": "# Changelog\n\n## 1.4.0\n\n- HTML report\n- A torn last line is dropped\n",
 	})

@@ -19,6 +19,7 @@ type Log struct {
 	Now    time.Time
 }
 
+// NewLog returns the log of a run that was planned.
 func NewLog(info plumb.RunInfo, cases ...plumb.CaseInfo) *Log {
 	l := &Log{Now: time.Date(2026, 3, 1, 9, 0, 0, 250e6, time.UTC)}
 	info.Cases, info.SuiteCases = len(cases), len(cases)
@@ -27,6 +28,7 @@ func NewLog(info plumb.RunInfo, cases ...plumb.CaseInfo) *Log {
 	return l
 }
 
+// Add adds an event, a little after the last one.
 func (l *Log) Add(ev plumb.Event) {
 	ev.At = l.Now
 	l.Events = append(l.Events, ev)
@@ -51,14 +53,17 @@ func (l *Log) Session(caseID, runner string, repetition, number int, r *plumb.Se
 	}
 }
 
+// Finish adds the end of an execution.
 func (l *Log) Finish(caseID, runner string, res plumb.ExecutionResult) {
 	l.Add(plumb.Event{Type: plumb.EventExecutionFinished, Case: caseID, Runner: runner, Result: &res})
 }
 
+// Note adds a note.
 func (l *Log) Note(level, text, hint string) {
 	l.Add(plumb.Event{Type: plumb.EventNote, Note: &plumb.Note{Level: level, Text: text, Hint: hint}})
 }
 
+// End adds the end of the run.
 func (l *Log) End(stop plumb.StopReason, remaining int) *Log {
 	l.Add(plumb.Event{Type: plumb.EventRunFinished, End: &plumb.RunEnd{
 		Stop: stop, Remaining: remaining,
@@ -67,6 +72,7 @@ func (l *Log) End(stop plumb.StopReason, remaining int) *Log {
 	return l
 }
 
+// All returns the events.
 func (l *Log) All() iter.Seq2[plumb.Event, error] {
 	return func(yield func(plumb.Event, error) bool) {
 		for _, ev := range l.Events {
@@ -142,6 +148,7 @@ func (l *Log) Run(tb testing.TB) *plumb.Run {
 	return run
 }
 
+// Answer is the report of a session that took ms milliseconds.
 func Answer(text string, ms int64) *plumb.SessionReport {
 	cost := 0.0021
 	r := &plumb.SessionReport{
@@ -162,6 +169,7 @@ func Answer(text string, ms int64) *plumb.SessionReport {
 	return r
 }
 
+// Verdict is a verdict with details.
 func Verdict(name string, pass bool, reason, expected, got string) plumb.Verdict {
 	v := plumb.Verdict{
 		Name: name, Pass: pass, Reason: reason, Expected: expected, Got: got,
@@ -173,10 +181,12 @@ func Verdict(name string, pass bool, reason, expected, got string) plumb.Verdict
 	return v
 }
 
+// Passed is the judgement of a session that passed.
 func Passed(v ...plumb.Verdict) *plumb.Judgement {
 	return &plumb.Judgement{Outcome: plumb.OutcomePass, Status: plumb.StatusPassed, Score: 1, Verdicts: v}
 }
 
+// Failed is the judgement of a session that failed because of the first verdict.
 func Failed(v ...plumb.Verdict) *plumb.Judgement {
 	return &plumb.Judgement{
 		Outcome: plumb.OutcomeFail, Status: plumb.StatusFailed, Verdicts: v,
@@ -187,6 +197,7 @@ func Failed(v ...plumb.Verdict) *plumb.Judgement {
 	}
 }
 
+// Broken is the judgement of a session that could not be measured.
 func Broken(f *plumb.Failure) *plumb.Judgement {
 	return &plumb.Judgement{
 		Outcome: plumb.OutcomeError, Status: plumb.StatusFailed, Verdicts: []plumb.Verdict{},
@@ -215,6 +226,7 @@ func ResultOf(sessions int, cost *float64, j *plumb.Judgement) plumb.ExecutionRe
 	return res
 }
 
+// Execute adds an execution with one session.
 func (l *Log) Execute(caseID, runner string, r *plumb.SessionReport, j *plumb.Judgement) {
 	l.Session(caseID, runner, 1, 1, r, nil, j)
 	var cost *float64
@@ -228,6 +240,7 @@ func (l *Log) Execute(caseID, runner string, r *plumb.SessionReport, j *plumb.Ju
 	l.Finish(caseID, runner, res)
 }
 
+// Info describes a run on models.
 func Info(runners ...string) plumb.RunInfo {
 	i := plumb.RunInfo{
 		ID: "20260301-090000-ab12", PlumbVersion: "0.1.0", SuiteName: "v1.0-cheap",
@@ -245,6 +258,7 @@ func Info(runners ...string) plumb.RunInfo {
 	return i
 }
 
+// Hostile is a text with what terminals and pages interpret.
 const Hostile = "\x1b[31mred\x1b[0m \x1b]0;title\x07bell\x07 \u202eltr \u009b2Jcsi <script>|`x`|"
 
 // Mixed is a run in which everything happens once, on two runners.
@@ -324,4 +338,12 @@ func Simple(n int) *Log {
 			Passed(Verdict("contains", true, "ok", "fine", "fine")))
 	}
 	return l.End("", 0)
+}
+
+func encoded(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return data
 }

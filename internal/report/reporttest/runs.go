@@ -265,8 +265,7 @@ func poison(v reflect.Value, text string) {
 	case reflect.Slice:
 		if raw, ok := reflect.TypeAssert[json.RawMessage](v); ok {
 			if len(raw) > 0 && v.CanSet() {
-				data, _ := json.Marshal(map[string]string{text: text})
-				v.SetBytes(data)
+				v.SetBytes(encoded(map[string]string{text: text}))
 			}
 			return
 		}
@@ -384,6 +383,7 @@ func LiveMarkdown(source string) (live []string) {
 	return live
 }
 
+// Heap returns the bytes that are in use after a collection.
 func Heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats

@@ -16,7 +16,7 @@ import (
 // play feeds a log to a live reporter, slowly enough that frames are drawn in between.
 func play(t *testing.T, l *reporttest.Log, s *screen, pause time.Duration) {
 	t.Helper()
-	r := New(Screen{Out: s, Terminal: true, Unicode: true, Color: true, Size: func() (int, int) { s.mu.Lock(); defer s.mu.Unlock(); return s.width, s.height }}, &report.Source{})
+	r := New(Screen{Out: s, Terminal: true, Unicode: true, Color: true, Size: s.size}, &report.Source{})
 	run := &plumb.Run{}
 	for _, ev := range l.Events {
 		if err := run.Apply(ev); err != nil {
@@ -47,7 +47,10 @@ func TestLive(t *testing.T) {
 			play(t, l, s, 15*time.Millisecond)
 
 			var plain strings.Builder
-			r := New(Screen{Out: &plain, Terminal: true, Unicode: true, Color: true, Size: func() (int, int) { return size[0], size[1] }, Now: func() time.Time { return l.Now }}, &report.Source{})
+			r := New(Screen{
+				Out: &plain, Terminal: true, Unicode: true, Color: true, Size: func() (int, int) { return size[0], size[1] },
+				Now: func() time.Time { return l.Now },
+			}, &report.Source{})
 			r.live = false
 			if _, err := report.Replay(r, l.All()); err != nil {
 				t.Fatal(err)
@@ -76,11 +79,7 @@ func TestLive(t *testing.T) {
 // lines anew is its own affair; the summary has to be whole, and the cursor to be there.
 func TestLiveResize(t *testing.T) {
 	s := newScreen(80, 24)
-	r := New(Screen{Out: s, Terminal: true, Unicode: true, Size: func() (int, int) {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return s.width, s.height
-	}}, &report.Source{})
+	r := New(Screen{Out: s, Terminal: true, Unicode: true, Size: s.size}, &report.Source{})
 	l, run := reporttest.Storm(12), &plumb.Run{}
 	sizes := [][2]int{{80, 24}, {60, 30}, {60, 12}, {100, 12}, {100, 5}, {100, 40}}
 	for i, ev := range l.Events {
@@ -111,7 +110,9 @@ func TestLiveView(t *testing.T) {
 		l.Add(plumb.Event{Type: plumb.EventSessionStarted, Case: c, Runner: "mini", Repetition: 1, Session: 1})
 	}
 	l.Execute("a-1", "gpt-5", reporttest.Answer("x", 1), reporttest.Passed())
-	r := New(Screen{Out: s, Terminal: true, Unicode: true, Size: func() (int, int) { return 80, 24 }, Now: func() time.Time { return l.Now }}, &report.Source{})
+	r := New(Screen{
+		Out: s, Terminal: true, Unicode: true, Size: s.size, Now: func() time.Time { return l.Now },
+	}, &report.Source{})
 	run := &plumb.Run{}
 	for _, ev := range l.Events {
 		if err := run.Apply(ev); err != nil {

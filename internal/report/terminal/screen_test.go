@@ -48,6 +48,13 @@ func (s *screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// size returns the size of the window, in cells.
+func (s *screen) size() (width, height int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.width, s.height
+}
+
 // resize changes the size as a terminal does that does not break lines anew.
 func (s *screen) resize(width, height int) {
 	s.mu.Lock()

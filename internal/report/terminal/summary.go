@@ -252,8 +252,8 @@ func (s *summary) findings() (look string) {
 
 // class writes a failure class after a text: on one line if the excerpts of its executions are above.
 func (s *summary) class(before string, g *analyze.Group) {
-	title := before + fmt.Sprintf("%s %s  %s", s.t.bold(report.ClassLabel(&g.Class, "")), s.t.dim("["+text.OneLine(g.Class.ID)+"]"),
-		text.Count(g.Count))
+	title := before + fmt.Sprintf("%s %s  %s", s.t.bold(report.ClassLabel(&g.Class, "")),
+		s.t.dim("["+text.OneLine(g.Class.ID)+"]"), text.Count(g.Count))
 	if !s.shown {
 		s.line("%s", title)
 		s.items(g)

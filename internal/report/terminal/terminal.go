@@ -103,6 +103,7 @@ type Reporter struct {
 	stopped sync.WaitGroup
 }
 
+// New returns a reporter that writes to a screen.
 func New(screen Screen, src *report.Source) *Reporter {
 	screen = screen.Complete()
 	plain := screen.Getenv("NO_COLOR") != "" || screen.Getenv("TERM") == "dumb"
@@ -110,7 +111,8 @@ func New(screen Screen, src *report.Source) *Reporter {
 	return &Reporter{
 		screen: screen, src: src, t: newTheme(color, screen.Unicode), live: screen.Terminal && !plain,
 		out:     bufio.NewWriter(screen.Out),
-		running: map[executionKey]time.Time{}, excerpts: map[executionKey]report.Excerpt{}, prompts: map[executionKey]string{}, told: map[executionKey]bool{}, broken: map[string]bool{},
+		running: map[executionKey]time.Time{}, excerpts: map[executionKey]report.Excerpt{},
+		prompts: map[executionKey]string{}, told: map[executionKey]bool{}, broken: map[string]bool{},
 		stop: make(chan struct{}),
 	}
 }
@@ -531,7 +533,8 @@ func (r *Reporter) Close() error {
 	}
 	r.ended = true
 	r.rest()
-	line := fmt.Sprintf("the run ended early, after %s of %s: ", text.Count(r.totals.Finished), text.Count(r.totals.Planned))
+	line := fmt.Sprintf("the run ended early, after %s of %s: ", text.Count(r.totals.Finished),
+		text.Count(r.totals.Planned))
 	r.print("", r.t.yellow(line)+r.counters())
 	return r.err
 }

@@ -39,7 +39,10 @@ func renderTerminal(tb testing.TB, l *reporttest.Log, screen Screen) string {
 func TestSummaryFitsTheWidth(t *testing.T) {
 	for _, width := range []int{40, 80, 120} {
 		for name, l := range map[string]*reporttest.Log{"mixed": reporttest.Mixed(), "prompts": reporttest.Prompts(), "samples": reporttest.Samples()} {
-			out := renderTerminal(t, l, Screen{Terminal: true, Unicode: true, Size: func() (int, int) { return width, 24 }, Getenv: func(key string) string { return map[string]string{"NO_COLOR": "1"}[key] }})
+			out := renderTerminal(t, l, Screen{
+				Terminal: true, Unicode: true, Size: func() (int, int) { return width, 24 },
+				Getenv: func(key string) string { return map[string]string{"NO_COLOR": "1"}[key] },
+			})
 			tables, _, _ := strings.Cut(out, "\nrun  ") // the commands below are for copying
 			for line := range strings.Lines(tables) {
 				if strings.HasPrefix(line, "warning: ") || strings.HasPrefix(line, "  hint: ") {
@@ -110,7 +113,8 @@ func TestLogsCannotCommandCI(t *testing.T) {
 	evil := "x\n::add-mask::y\n##[error]z\n##vso[task.setvariable]w"
 	l.Execute("a-1", "gpt-5", reporttest.Answer(evil, 1), reporttest.Failed(reporttest.Verdict("exact", false, evil, evil, evil+"\nmore")))
 	l.End("", 0)
-	out := renderTerminal(t, l, Screen{Getenv: func(n string) string { return map[string]string{"GITHUB_ACTIONS": "true"}[n] }})
+	getenv := func(n string) string { return map[string]string{"GITHUB_ACTIONS": "true"}[n] }
+	out := renderTerminal(t, l, Screen{Getenv: getenv})
 	for line := range strings.SplitSeq(out, "\n") {
 		if strings.HasPrefix(strings.TrimSpace(line), "::") || strings.Contains(line, "##[") ||
 			strings.Contains(line, "##vso[") {

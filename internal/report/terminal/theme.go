@@ -77,7 +77,10 @@ func (t theme) excerpt(e *report.Excerpt, width int) []string {
 	if width > 0 {
 		inner = max(8, width-8)
 	}
-	styles := map[report.LineKind]func(string) string{report.PlainLine: unstyled, report.DimLine: t.dim, report.AddedLine: t.green, report.RemovedLine: t.red, report.MarkedLine: t.cyan}
+	styles := map[report.LineKind]func(string) string{
+		report.PlainLine: unstyled, report.DimLine: t.dim, report.AddedLine: t.green, report.RemovedLine: t.red,
+		report.MarkedLine: t.cyan,
+	}
 	for _, l := range e.Lines() {
 		for _, row := range t.wrap(l.Text, inner, l.Rows) {
 			out = append(out, t.fit(gutter+styles[l.Kind](row), width))
