@@ -3,6 +3,7 @@ package suite
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,8 +127,7 @@ func (x *expander) readData(v *doc.Value) []doc.Value {
 			if !ok {
 				continue
 			}
-			found, problems := rows(x.files.in(name), text)
-			x.problems = append(x.problems, problems...)
+			found := x.rows(x.files.in(name), text)
 			base := x.sources.add(x.files.in(name), x.lines)
 			x.lines = lineEnds([]byte(text)) + 1
 			for i := range found {
@@ -141,6 +141,40 @@ func (x *expander) readData(v *doc.Value) []doc.Value {
 		}
 	}
 	return all
+}
+
+// rows returns the rows of a data file, which are mappings. Their lines count from the start of the file.
+func (x *expander) rows(file, text string) []doc.Value {
+	v, problems := doc.ParseData(file, []byte(text), doc.ParseYAML)
+	add := func(at doc.Place, message, hint string) {
+		problems = append(problems, doc.Problem{Pos: at.In(file), Message: message, Hint: hint})
+	}
+	if v.Kind != doc.List && len(problems) == 0 {
+		add(v.Place, "the file must be a list of rows, not "+v.Kind.String(), "each row is a mapping of variables")
+	}
+	for i := range v.List {
+		row := &v.List[i]
+		if row.Kind != doc.Map {
+			add(row.Place, "a row must be a mapping of variables, not "+row.Kind.String(), "")
+		}
+		for _, n := range row.Infinite() {
+			add(n.Place, "a number must be finite", "")
+		}
+		for k, m := range row.Members {
+			if m.Key == "" && i == 0 {
+				add(m.Place, fmt.Sprintf("column %d has no name", k+1), "")
+			}
+		}
+	}
+	if len(v.List) == 0 && len(problems) == 0 {
+		hint := ""
+		if ext := filepath.Ext(file); strings.EqualFold(ext, ".csv") || strings.EqualFold(ext, ".tsv") {
+			hint = "each line after the names of the columns is one case"
+		}
+		add(doc.Place{Line: 1, Column: 1}, "the file has no rows", hint)
+	}
+	x.problems = append(x.problems, problems...)
+	return v.List
 }
 
 // row turns a row of data into a case. Its columns are variables, except id and those that begin with two underscores,
