@@ -536,8 +536,3 @@ func (s *sideOf) block(b *resultBlock) error {
 	}
 	return nil
 }
-
-// joinWords joins words and leaves out empty ones.
-func joinWords(words ...string) string {
-	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
-}

@@ -33,11 +33,13 @@ func Data(path string, data []byte) *Rows {
 	hasKind := func(string, ...doc.Kind) bool { return true }
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".csv":
-		t, err := readTable(path, append(line, '\n'))
-		if err != nil {
+		columns, problems := doc.Columns(path, line)
+		if len(problems) > 0 {
 			return nil
 		}
-		d.Columns = t.columns
+		for i := range columns {
+			d.Columns = append(d.Columns, columns[i].Text())
+		}
 	case ".jsonl", ".ndjson":
 		v, _, ok := (&doc.JSON{File: path}).Parse(line, 1)
 		if !ok || v.Kind != doc.Map || detectRow(&v) != nil ||

@@ -7,13 +7,8 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/promptfoo"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
-)
-
-// SuiteFile and ConfigFile are the names of the files that a conversion writes.
-const (
-	SuiteFile  = "suite.yaml"
-	ConfigFile = "plumb.yaml"
 )
 
 // Format is a foreign format.
@@ -82,7 +77,7 @@ func Detect(path string, data []byte) *Format {
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	switch ext {
 	case ".yaml", ".yml":
-		if isPromptfoo(base, yamlKeys(data)) {
+		if promptfoo.IsConfig(base, yamlKeys(data)) {
 			return with(promptfooFormat, fromPromptfoo)
 		}
 	case ".json":
@@ -112,7 +107,7 @@ func detectJSON(base string, data []byte) *Format {
 		if evals := v.Get("evals"); evals != nil && evals.Kind == doc.List && v.Get("skill_name") != nil {
 			return with(evalsFormat, skillEvals)
 		}
-		if isPromptfoo(base, keys) {
+		if promptfoo.IsConfig(base, keys) {
 			return with(promptfooFormat, fromPromptfoo)
 		}
 	}
@@ -140,21 +135,4 @@ func yamlKeys(data []byte) (keys []string) {
 		keys = append(keys, string(m[1]))
 	}
 	return keys
-}
-
-// isPromptfoo reports whether a file is a config of promptfoo, by its name or by keys that only
-// promptfoo has.
-func isPromptfoo(base string, keys []string) bool {
-	has := map[string]bool{}
-	for _, k := range keys {
-		has[k] = true
-	}
-	if has["cases"] || has["runners"] || has["suites"] {
-		return false
-	}
-	if strings.HasPrefix(base, "promptfooconfig.") {
-		return true
-	}
-	return has["providers"] && (has["prompts"] || has["tests"]) || has["targets"] && has["prompts"] ||
-		has["prompts"] && has["tests"] || has["defaultTest"] || has["scenarios"] && has["prompts"]
 }

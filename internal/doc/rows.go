@@ -59,7 +59,7 @@ func ParseData(file string, data []byte, parseYAML func(file string, data []byte
 
 // Columns returns the names of the columns of a CSV file as texts with their places.
 func Columns(file string, data []byte) ([]Value, Problems) {
-	return csvHeader(file, csv.NewReader(bytes.NewReader(data)))
+	return csvHeader(file, csv.NewReader(bytes.NewReader(bytes.TrimPrefix(data, []byte("\uFEFF")))))
 }
 
 func csvHeader(file string, r *csv.Reader) (columns []Value, problems Problems) {
@@ -90,13 +90,6 @@ func csvRows(file string, data []byte, comma rune) (found []Value, problems Prob
 	r := csv.NewReader(bytes.NewReader(data))
 	r.Comma = comma
 	columns, problems := csvHeader(file, r)
-	if len(columns) == 1 && strings.ContainsAny(columns[0].Text(), ";\t") {
-		problems = append(problems, Problem{
-			Pos: Place{1, 1}.In(file), Message: fmt.Sprintf("the file has one column with the name %q", columns[0].Text()),
-			Hint: "separate columns with commas, or use a .tsv file for tabs",
-		})
-		return nil, problems
-	}
 	for len(columns) > 0 {
 		cells, err := r.Read()
 		if errors.Is(err, io.EOF) {

@@ -11,7 +11,8 @@ import (
 )
 
 // AppendYAML appends the value as a document of YAML. A list or a mapping that is short has one line, and
-// a text of several lines is a block.
+// a text of several lines is a block. [ParseYAML] reads a number without a point that has an exponent, such
+// as 1e+21, and one of more than 64 bits as texts, as goccy/go-yaml v1.19.2 does.
 func (v *Value) AppendYAML(to []byte) []byte {
 	text := v.yaml(1, false).String()
 	return append(append(to, strings.TrimPrefix(emptyLine.ReplaceAllString(text, ""), "\n")...), '\n')
@@ -51,10 +52,6 @@ func (v *Value) yaml(column int, flow bool) ast.Node {
 		return yamlText(v.Text(), at, !flow)
 	}
 	text := string(v.JSON())
-	if !strings.Contains(text, ".") { // goccy/go-yaml v1.19.2 reads 1e+06 as a text
-		text = strings.Replace(text, "e+", ".0e+", 1)
-		text = strings.Replace(text, "e-", ".0e-", 1)
-	}
 	return ast.String(token.String(text, text, at))
 }
 

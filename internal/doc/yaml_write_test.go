@@ -37,7 +37,7 @@ func TestAppendYAML(t *testing.T) {
 				v.Set(text(), value(depth-1))
 			}
 		case kind == 3:
-			v, _ = NewNumber([]string{"1", "0.5", "-3", "1e+06", "18446744073709551615"}[r.IntN(5)], Place{})
+			v, _ = NewNumber([]string{"1", "0.5", "-3", "1.5e+06", "18446744073709551615"}[r.IntN(5)], Place{})
 		case kind == 4:
 			v = NewBool(r.IntN(2) == 0, Place{})
 		case kind == 5:

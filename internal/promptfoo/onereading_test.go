@@ -1,4 +1,4 @@
-package convert_test
+package promptfoo_test
 
 import (
 	"bytes"
@@ -76,10 +76,7 @@ func TestP1OneFileOneVerdict(t *testing.T) {
 			row[1] = "Paris"
 		}
 		if slices.ContainsFunc(row[1:3], func(text string) bool {
-			a, why := promptfoo.ParseShorthand(text)
-			if why == "" {
-				_, why, _ = a.Check(doc.Place{}, row[3] != "")
-			}
+			_, why, _ := promptfoo.Check(text, doc.Place{}, row[3] != "")
 			return text != "" && why != ""
 		}) {
 			refused = append(refused, row)

@@ -1,4 +1,4 @@
-package convert_test
+package promptfoo_test
 
 import (
 	"encoding/json"

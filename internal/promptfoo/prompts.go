@@ -1,7 +1,7 @@
-package convert
+package promptfoo
 
 import (
-	"encoding/json"
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -9,31 +9,33 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/convert/draft"
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// prompt is a prompt of a suite: a text or messages.
+// prompt is a prompt of a config: a text or messages.
 type prompt struct {
-	label    string
-	text     string
-	messages []any
-	file     string
-	place    doc.Place
+	label, text string
+	messages    []doc.Value
+	at          plumb.Position
 	// lost is set if the prompt is not carried over.
 	lost bool
 	// names are the names by which tests select the prompt.
 	names []string
 }
 
-func (p *prompt) object() object {
-	o := object{}
+// value returns the prompt of a suite.
+func (p *prompt) value() doc.Value {
+	v := doc.Value{Kind: doc.Map}
 	if p.label != "" {
-		o.set("label", p.label)
+		v.Set("label", doc.NewString(p.label, doc.Place{}))
 	}
 	if p.messages != nil {
-		return o.with("messages", p.messages)
+		v.Set("messages", doc.Value{Kind: doc.List, List: p.messages})
+	} else {
+		v.Set("text", doc.NewString(p.text, doc.Place{}))
 	}
-	return o.with("text", p.text)
+	return v
 }
 
 // texts returns the templates of a prompt.
@@ -42,27 +44,24 @@ func (p *prompt) texts() []string {
 		return []string{p.text}
 	}
 	var all []string
-	for _, m := range p.messages {
-		if content, ok := asObject(m).get("content"); ok {
-			text, _ := content.(string)
-			all = append(all, text)
-		}
+	for i := range p.messages {
+		all = append(all, p.messages[i].Get("content").Text())
 	}
 	return all
 }
 
-// readPrompts reads the prompts of promptfoo.
-func (p *foo) readPrompts() {
-	n := p.root.get("prompts")
-	switch n.kind() {
-	case doc.Null:
-		p.addPrompt(n, node{p.root.src, &doc.Value{}}, "{{prompt}}", "")
-	case doc.List:
-		for _, e := range n.list() {
+// readPrompts reads the prompts.
+func (p *conversion) readPrompts() {
+	n := p.root.Get("prompts")
+	switch {
+	case !n.OK():
+		p.addPrompt(p.root.In(p.File), "{{prompt}}", "")
+	case n.Is(doc.List):
+		for _, e := range n.All() {
 			p.readPrompt(e)
 		}
-	case doc.Map:
-		p.losePrompt(n, "prompts as a mapping cannot be carried over", "write a list")
+	case n.Is(doc.Map):
+		p.losePrompt(n.At(), "prompts as a mapping cannot be carried over", "write a list")
 	default:
 		p.readPrompt(n)
 	}
@@ -70,7 +69,7 @@ func (p *foo) readPrompts() {
 }
 
 // onlyPrompt returns the label of the prompt that is left of several, or "".
-func (p *foo) onlyPrompt() string {
+func (p *conversion) onlyPrompt() string {
 	label, kept := "", 0
 	for _, prompt := range p.prompts {
 		if !prompt.lost {
@@ -85,33 +84,30 @@ func (p *foo) onlyPrompt() string {
 }
 
 // losePrompt notes a prompt that cannot be carried over. The others stay.
-func (p *foo) losePrompt(n node, message, hint string) {
-	p.lose(n.src.name, n.place(), message, hint)
-	p.prompts = append(p.prompts, prompt{lost: true, file: n.src.name, place: n.place()})
+func (p *conversion) losePrompt(at plumb.Position, message, hint string) {
+	p.Lose(at, message, hint)
+	p.prompts = append(p.prompts, prompt{lost: true, at: at})
 }
 
-func (p *foo) readPrompt(n node) {
-	switch n.kind() {
-	case doc.String:
-		p.promptText(n, n.text(), "")
-	case doc.Map:
-		for i := range n.Members {
-			if m := &n.Members[i]; !slices.Contains([]string{"id", "label", "raw", "display"}, m.Key) {
-				p.losePrompt(n, "the key "+m.Key+" of a prompt cannot be carried over", "remove it")
+func (p *conversion) readPrompt(n draft.Node) {
+	switch {
+	case n.Is(doc.String):
+		p.promptText(n.At(), n.Text(), "")
+	case n.Is(doc.Map):
+		for _, m := range n.Members {
+			if !slices.Contains([]string{"id", "label", "raw", "display"}, m.Key) {
+				p.losePrompt(n.At(), "the key "+m.Key+" of a prompt cannot be carried over", "remove it")
 				return
 			}
 		}
-		label := n.get("label").text()
-		if label == "" {
-			label = n.get("display").text()
-		}
-		if raw := n.get("raw"); raw.ok() {
-			p.addPrompt(n, n, raw.text(), label)
+		label := cmp.Or(n.Get("label").Text(), n.Get("display").Text())
+		if raw := n.Get("raw"); raw.OK() {
+			p.addPrompt(n.At(), raw.Text(), label)
 			return
 		}
-		p.promptText(n, n.get("id").text(), label)
+		p.promptText(n.At(), n.Get("id").Text(), label)
 	default:
-		p.losePrompt(n, "a prompt must be a text, a file or a mapping, not "+n.kind().String(), "")
+		p.losePrompt(n.At(), "a prompt must be a text, a file or a mapping, not "+n.Kind.String(), "")
 	}
 }
 
@@ -127,69 +123,64 @@ func looksLikeAPath(s string) bool {
 var separator = regexp.MustCompile(`(?m)^[\s\v\p{Z}\x{FEFF}]*---[\s\v\p{Z}\x{FEFF}]*$`)
 
 // promptText reads a prompt that may be the path of a file.
-func (p *foo) promptText(n node, text, label string) {
+func (p *conversion) promptText(at plumb.Position, text, label string) {
 	if !looksLikeAPath(text) {
-		p.addPrompt(n, n, text, label)
+		p.addPrompt(at, text, label)
 		return
 	}
 	files, err := p.glob(text)
 	if err != nil {
-		p.losePrompt(n, fmt.Sprintf("promptfoo takes the prompt %q for a path, and %v", text, err),
+		p.losePrompt(at, fmt.Sprintf("promptfoo takes the prompt %q for a path, and %v", text, err),
 			"start the prompt with a line end, or correct the path")
 		return
 	}
 	for _, name := range files {
-		data, err := p.read(name)
+		data, err := p.Read(name)
 		if err != nil {
-			p.losePrompt(n, fmt.Sprintf("%s: %v", name, doc.Cause(err)), "")
+			p.losePrompt(at, fmt.Sprintf("%s: %v", name, doc.Cause(err)), "")
 			continue
 		}
 		content := strings.ReplaceAll(string(data), "\r\n", "\n")
-		at := node{&source{name: name}, &doc.Value{Place: doc.Place{Line: 1, Column: 1}}}
+		top := doc.Place{Line: 1, Column: 1}.In(name)
 		switch ext := strings.ToLower(filepath.Ext(name)); ext {
 		case ".txt":
 			for i, part := range separator.Split(content, -1) {
 				if part = strings.TrimSpace(part); part != "" || i == 0 {
-					p.addPrompt(at, at, part, label)
+					p.addPrompt(top, part, label)
 				}
 			}
-		case ".md", ".j2":
-			p.addPrompt(at, at, content, label)
-		case ".json":
-			p.addPrompt(at, at, content, label)
+		case ".md", ".j2", ".json":
+			p.addPrompt(top, content, label)
 		case ".jsonl":
 			for line := range strings.SplitSeq(content, "\n") {
 				if strings.TrimSpace(line) != "" {
-					p.addPrompt(at, at, line, label)
+					p.addPrompt(top, line, label)
 				}
 			}
 		case ".yaml", ".yml":
-			root, err := parse(name, data)
+			root, err := Parse(name, data)
 			if err != nil {
-				p.losePrompt(n, err.Error(), "")
+				p.losePrompt(at, err.Error(), "")
 				continue
 			}
-			p.addPrompt(at, at, quoteJSON(root.js()), label)
+			p.addPrompt(top, string(root.JSON()), label)
 		default:
-			p.losePrompt(at, "a prompt in a "+ext+" file cannot be carried over", "write the prompt as text")
+			p.losePrompt(top, "a prompt in a "+ext+" file cannot be carried over", "write the prompt as text")
 		}
 	}
 }
 
 // addPrompt adds a prompt with a known text.
-func (p *foo) addPrompt(n, at node, text, label string) {
-	new := prompt{label: label, text: text, file: p.file, place: at.place(), names: []string{label, text}}
-	if n.Value != nil {
-		new.file = n.src.name
-	}
+func (p *conversion) addPrompt(at plumb.Position, text, label string) {
+	added := prompt{label: label, text: text, at: at, names: []string{label, text}}
 	for _, other := range p.prompts {
 		if other.text == text && other.messages == nil && slices.Contains(other.names, label) {
 			return // promptfoo asks an identical prompt once
 		}
 	}
 	lose := func(message, hint string) {
-		new.lost = true
-		p.lose(new.file, new.place, message, hint)
+		added.lost = true
+		p.Lose(at, message, hint)
 	}
 	trimmed := strings.TrimSpace(text)
 	v, _, isJSON := (&doc.JSON{}).Parse([]byte(trimmed), 1)
@@ -197,8 +188,7 @@ func (p *foo) addPrompt(n, at node, text, label string) {
 	case trimmed == "":
 		lose("an empty prompt", "")
 	case isJSON && v.Kind == doc.List:
-		var ok bool
-		if new.messages, ok = chat(node{&source{}, &v}); !ok {
+		if added.messages = draft.Chat(&v); added.messages == nil {
 			lose("a prompt that is JSON, but no list of messages with role and content", "write it as text or as messages")
 		}
 	case isJSON && (v.Kind == doc.Map || v.Kind == doc.String):
@@ -206,27 +196,11 @@ func (p *foo) addPrompt(n, at node, text, label string) {
 	case !isJSON && (strings.HasPrefix(trimmed, "[") && strings.Contains(trimmed, `"role"`) || strings.HasPrefix(trimmed, "- role:")):
 		lose("messages that are JSON or YAML only after rendering", "write a list of messages")
 	}
-	p.prompts = append(p.prompts, new)
-}
-
-// chat returns messages with a role and a text.
-func chat(n node) (messages []any, ok bool) {
-	if len(n.List) == 0 {
-		return nil, false
-	}
-	for _, e := range n.list() {
-		role, content := e.get("role"), e.get("content")
-		known := []string{plumb.RoleSystem, plumb.RoleDeveloper, plumb.RoleUser, plumb.RoleAssistant}
-		if e.kind() != doc.Map || len(e.Members) != 2 || content.kind() != doc.String || !slices.Contains(known, role.text()) {
-			return nil, false
-		}
-		messages = append(messages, object{{"role", role.Text()}, {"content", content.Text()}})
-	}
-	return messages, true
+	p.prompts = append(p.prompts, added)
 }
 
 // nameUnlabelled gives each prompt a label of its own that can be a part of an id.
-func (p *foo) nameUnlabelled() {
+func (p *conversion) nameUnlabelled() {
 	if len(p.prompts) == 1 {
 		p.prompts[0].label = safeLabel(p.prompts[0].label)
 		return
@@ -249,11 +223,11 @@ func safeLabel(s string) string {
 }
 
 // choosePrompts reads which prompts a test is for.
-func (p *foo) choosePrompts(c *fooTest) {
+func (p *conversion) choosePrompts(c *test) {
 	if len(c.prompts) == 0 {
 		return
 	}
-	var labels []any
+	labels := doc.Value{Kind: doc.List}
 	var names []string
 	for _, want := range c.prompts {
 		found := false
@@ -261,18 +235,16 @@ func (p *foo) choosePrompts(c *fooTest) {
 			if prompt := &p.prompts[i]; slices.Contains(prompt.names, want) {
 				found = true
 				if !prompt.lost {
-					labels, names = append(labels, prompt.label), append(names, prompt.label)
+					labels.List, names = append(labels.List, doc.NewString(prompt.label, doc.Place{})), append(names, prompt.label)
 				}
 			}
 		}
 		if !found {
-			p.refuse(c.item, c.file, c.place, fmt.Sprintf("there is no prompt %q", want), "")
+			p.Refuse(c.Case, c.At, fmt.Sprintf("there is no prompt %q", want), "")
 		}
 	}
 	c.prompts = names
 	if len(p.prompts) > 1 {
-		c.keys.set("prompts", labels)
+		c.Keys.Set("prompts", labels)
 	}
 }
-
-var _ = json.Number("")
