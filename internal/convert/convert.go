@@ -7,7 +7,6 @@ package convert
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -53,20 +52,19 @@ func File(ctx context.Context, path string, o Options) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("convert %s: %w", path, doc.Cause(err))
 	}
-	format := Detect(path, data)
-	if format == nil || format.convert == nil {
-		err := errors.New("it is in no format that plumb convert knows")
-		if format != nil {
-			return nil, plumb.WithHint(fmt.Errorf("convert %s: it is %s", path, format.Name), format.Do)
-		}
-		return nil, plumb.WithHint(fmt.Errorf("convert %s: %w", path, err), "known are "+known())
+	format := detect(path, data)
+	switch {
+	case format == nil:
+		return nil, plumb.WithHint(fmt.Errorf("convert %s: it is in no format that plumb convert knows", path), known)
+	case format.convert == nil:
+		return nil, plumb.WithHint(fmt.Errorf("convert %s: it is %s", path, format.name), format.do)
 	}
 	w := &work{Draft: draft.Draft{File: path, Dir: filepath.Dir(path)}, ctx: ctx, host: o.Host}
 	if err := format.convert(w, data); err != nil {
 		return nil, err
 	}
 	r := w.result(o.Check)
-	r.Format = format.Name
+	r.Format = format.name
 	return r, nil
 }
 

@@ -38,19 +38,9 @@ func (w *work) add(n draft.Node, id string, number int) *draft.Case {
 	return c
 }
 
-// check makes a check with texts as its values.
-func check(kind string, texts ...string) doc.Value {
-	v := doc.Value{Kind: doc.Map}
-	v.Set("type", doc.NewString(kind, doc.Place{}))
-	for i := 0; i+1 < len(texts); i += 2 {
-		v.Set(texts[i], doc.NewString(texts[i+1], doc.Place{}))
-	}
-	return v
-}
-
 // finds makes a check that looks for texts.
 func finds(kind string, ideals []doc.Value) doc.Value {
-	v := check(kind)
+	v := draft.Check(doc.Place{}, kind)
 	v.Set("ideal", doc.Value{Kind: doc.List, List: ideals})
 	return v
 }
@@ -177,7 +167,7 @@ func (w *work) choices(c *draft.Case, input, choices draft.Node, targets []doc.V
 	}
 	b.WriteString("\nEnd with a line of the form: ANSWER: LETTER")
 	c.Keys.Set("input", doc.NewString(b.String(), doc.Place{}))
-	c.Checks = []doc.Value{insensitive(check("regex", "pattern", `(?m)^\W*ANSWER\W*`+one+`\W*$`))}
+	c.Checks = []doc.Value{insensitive(draft.Check(doc.Place{}, "regex", "pattern", `(?m)^\W*ANSWER\W*`+one+`\W*$`))}
 }
 
 // skillEvals converts the evals.json of skill-creator. Each expectation becomes a question to a
@@ -215,7 +205,7 @@ func skillEvals(w *work, data []byte) error {
 			statements = []doc.Value{*expected.Value}
 		}
 		for _, s := range statements {
-			c.Checks = append(c.Checks, check("llm_judge", "judge_prompt", "Does this hold for the answer? "+s.Text()))
+			c.Checks = append(c.Checks, draft.Check(doc.Place{}, "llm_judge", "judge_prompt", "Does this hold for the answer? "+s.Text()))
 		}
 		if len(c.Checks) == 0 {
 			w.Refuse(c, c.At, "an eval without expectations", "add expectations")
@@ -265,7 +255,7 @@ func csvSuite(w *work, data []byte) error {
 		c.Keys.Set("input", doc.NewString(row.Around(cell(input)), doc.Place{}))
 		row.Judge(&w.Draft, c, n, w.invalidRegExp)
 		if want := cell(ideal); want != "" {
-			c.Checks = append(c.Checks, insensitive(check("contains", "ideal", want)))
+			c.Checks = append(c.Checks, insensitive(draft.Check(doc.Place{}, "contains", "ideal", want)))
 		}
 		if len(c.Checks) == 0 && len(c.Lost) == 0 {
 			w.Refuse(c, c.At, "a row that says nothing about the answer", "add a column ideal or __expected")

@@ -270,13 +270,13 @@ func (r *yamlReader) value(n ast.Node) Value {
 		return r.fail(n, deepMessage())
 	}
 	v := Value{Place: r.start(n)}
-	if s, ok := n.(ast.ScalarNode); ok && r.written {
-		switch t := s.GetToken(); s.Type() {
-		case ast.NullType, ast.BoolType, ast.IntegerType, ast.FloatType, ast.InfinityType, ast.NanType:
-			v.Kind, v.plain, v.raw = String, true, []byte(t.Value)
+	if r.written {
+		switch n.(type) {
+		case *ast.NullNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+			v.Kind, v.plain, v.raw = String, true, []byte(n.GetToken().Value)
 			return v
-		case ast.StringType:
-			v.plain = t.Type == token.StringType
+		case *ast.StringNode:
+			v.plain = n.GetToken().Type == token.StringType
 		}
 	}
 	switch n := n.(type) {

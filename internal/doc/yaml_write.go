@@ -14,8 +14,8 @@ import (
 // a text of several lines is a block. [ParseYAML] reads a number without a point that has an exponent, such
 // as 1e+21, and one of more than 64 bits as texts, as goccy/go-yaml v1.19.2 does.
 func (v *Value) AppendYAML(to []byte) []byte {
-	text := v.yaml(1, false).String()
-	return append(append(to, strings.TrimPrefix(emptyLine.ReplaceAllString(text, ""), "\n")...), '\n')
+	text := emptyLine.ReplaceAllString(v.yaml(1, false).String(), "")
+	return append(append(to, text...), '\n')
 }
 
 // emptyLine matches the indentation of the empty lines of a block.
@@ -25,11 +25,10 @@ var emptyLine = regexp.MustCompile(`(?m)^ +$`)
 // one line.
 const yamlIndent, yamlWidth = 2, 100
 
-// yaml returns the node of the value, whose text begins in a column. flow is set within a list or a
-// mapping on one line.
+// yaml returns the node of the value, whose text begins in a column. flow is set for a value on one line.
 func (v *Value) yaml(column int, flow bool) ast.Node {
 	at := &token.Position{Column: column, IndentNum: yamlIndent}
-	flow = flow || column > 1 && v.short(yamlWidth-column)
+	node := func(v *Value, column int) ast.Node { return v.yaml(column, flow || v.short(yamlWidth-column)) }
 	switch v.Kind {
 	case Map:
 		n := ast.Mapping(token.New("", "", at), flow)
@@ -39,20 +38,21 @@ func (v *Value) yaml(column int, flow bool) ast.Node {
 			if m.Value.Kind == List || m.Value.Kind == Map {
 				inner += yamlIndent
 			}
-			n.Values = append(n.Values, ast.MappingValue(token.New("", "", at), yamlText(m.Key, at, false), m.Value.yaml(inner, flow)))
+			n.Values = append(n.Values, ast.MappingValue(token.New("", "", at), yamlText(m.Key, at, false), node(&m.Value, inner)))
 		}
 		return n
 	case List:
 		n := ast.Sequence(token.New("-", "-", at), flow)
 		for i := range v.List {
-			n.Values = append(n.Values, v.List[i].yaml(column, flow))
+			n.Values = append(n.Values, node(&v.List[i], column))
 		}
 		return n
 	case String:
 		return yamlText(v.Text(), at, !flow)
+	default:
+		text := string(v.JSON())
+		return ast.String(token.String(text, text, at))
 	}
-	text := string(v.JSON())
-	return ast.String(token.String(text, text, at))
 }
 
 // short reports whether a list or a mapping can be on one line. Mappings in a list are easier to read on
@@ -70,6 +70,7 @@ var plainText = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*([ ./-][A-Za-z0-9_]+)*
 
 // yamlText returns the node of a text: plain, in quotes, or a block.
 func yamlText(s string, at *token.Position, block bool) *ast.StringNode {
+	s = strings.ToValidUTF8(s, "\uFFFD")
 	block = block && strings.Contains(strings.TrimSuffix(s, "\n"), "\n") && !strings.HasSuffix(s, "\n\n")
 	for i, line := range strings.Split(s, "\n") {
 		block = block && !strings.HasSuffix(line, " ") && (i > 0 || line != "" && line[0] != ' ') &&

@@ -14,7 +14,7 @@ func TestAppendYAML(t *testing.T) {
 		"", "yes", "no", "null", "~", "True", "NaN", "inf", "Infinity", "<<", "=", "---", "...", "? x", "- a", "1e3", "0x1", "010", ".5", "12", "2024-01-01", "a: b", "a:", ":",
 		"a #b", "# b", "on", "y", "N", "é", "{{ a }}", "{a}", "[", "a, b", "\"", "'", "it's", "\\", "a\\b", "&a", "*a", "!a", "%a", "@", "`", "|", ">", " a", "a ", "\t", "a\tb",
 		"a\nb", "a\nb\n", "a\n\nb\n", "a\n\n", "\na", "a\n b", " a\nb", "a\nb \n", "a\n\tb", "a\n# b\n", "a:\nb", "a\n- b: {c}\n", "a\r\nb", "a\rb", "\x00", "\x7f", "\u0085", "a\u2028b\nc", "\ufeff", "😀", "\n",
-		"---\na", "a\n---\nb", "a\n...\n", "A text that is so long that no list and no mapping with it is on one line, because it is too long",
+		"---\na", "\xff", "a\n---\nb", "a\n...\n", "A text that is so long that no list and no mapping with it is on one line, because it is too long",
 	}
 	r := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // a test that can be repeated
 	text := func() string {

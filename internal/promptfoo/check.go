@@ -55,7 +55,7 @@ func (a *assertion) convert(n draft.Node) (check doc.Value, weightless bool) {
 	}
 	w := a.read(n)
 	if w.check == nil {
-		return a.refuse("the assertion "+n.Get("type").Text()+" cannot be carried over", w.hint()), false
+		return a.refuse("the assertion "+n.Get("type").Text()+" cannot be carried over", w.instead), false
 	}
 	for _, m := range n.Members {
 		if !slices.Contains([]string{"type", "value", "threshold", "weight", "metric", "transform", w.key}, m.Key) {
@@ -79,7 +79,7 @@ func (a *assertion) convert(n draft.Node) (check doc.Value, weightless bool) {
 	}
 	check = w.check(a)
 	switch {
-	case weight.OK() && heavy == 0 && w.name == "assert-set":
+	case weight.OK() && heavy == 0 && w.key == "assert":
 		return a.refuse("an assert-set with weight 0", "remove it, or give it a weight"), false
 	case weight.OK() && heavy == 0:
 		return doc.Value{}, a.why == ""
@@ -93,7 +93,7 @@ func (a *assertion) convert(n draft.Node) (check doc.Value, weightless bool) {
 }
 
 // read reads the type, the value and the threshold.
-func (a *assertion) read(n draft.Node) word {
+func (a *assertion) read(n draft.Node) words {
 	a.node, a.at = n, n.Place
 	a.kind, a.not = strings.CutPrefix(n.Get("type").Text(), "not-")
 	if v := n.Get("value"); v.OK() {
@@ -102,9 +102,10 @@ func (a *assertion) read(n draft.Node) word {
 	if v := n.Get("threshold"); v.OK() {
 		a.threshold = v.Value
 	}
-	return wordOf(a.kind)
+	return wordsWith(a.kind)
 }
 
+// refuse says why there is no check. The first reason counts, and a check that is made after it is not used.
 func (a *assertion) refuse(why, hint string) doc.Value {
 	if a.why == "" {
 		a.why, a.hint = why, hint
@@ -112,13 +113,15 @@ func (a *assertion) refuse(why, hint string) doc.Value {
 	return doc.Value{}
 }
 
+// no is refuse where a text is needed.
+func (a *assertion) no(why, hint string) string {
+	a.refuse(why, hint)
+	return ""
+}
+
 // check makes a check of Plumb with texts as its values.
 func (a *assertion) check(kind string, texts ...string) doc.Value {
-	v := doc.Value{Kind: doc.Map, Place: a.at}
-	v.Set("type", doc.NewString(kind, a.at))
-	for i := 0; i+1 < len(texts); i += 2 {
-		v.Set(texts[i], doc.NewString(texts[i+1], a.at))
-	}
+	v := draft.Check(a.at, kind, texts...)
 	if a.not {
 		v.Set("not", doc.NewBool(true, a.at))
 	}
@@ -135,7 +138,7 @@ func (a *assertion) js(expr string) doc.Value {
 
 // script makes a check of an expression that has the verdict.
 func (a *assertion) script(expr string) doc.Value {
-	return (&assertion{at: a.at}).check("js", "expr", a.literally(a.on(expr)))
+	return draft.Check(a.at, "js", "expr", a.literally(a.on(expr)))
 }
 
 // on returns an expression on the transformed output. Only JavaScript sees a value that is no text.
@@ -165,111 +168,93 @@ func (a *assertion) literally(text string) string {
 }
 
 // text returns the value as a text without template tags.
-func (a *assertion) text() (string, bool) {
+func (a *assertion) text() string {
 	if a.value == nil || a.value.Kind != doc.String {
-		a.refuse(a.kind+" needs a text as its value", "put the value in quotes")
-		return "", false
+		return a.no(a.kind+" needs a text as its value", "put the value in quotes")
 	}
 	return a.rendered(a.value.Text())
 }
 
 // filled is text for an assertion that promptfoo refuses with an empty value.
-func (a *assertion) filled() (string, bool) {
-	text, ok := a.text()
-	if ok && text == "" {
+func (a *assertion) filled() string {
+	text := a.text()
+	if text == "" {
 		a.refuse(a.kind+" with an empty value is an error in promptfoo", "remove the assertion")
-		return "", false
 	}
-	return text, ok
+	return text
 }
 
 // textFile matches the files whose text can be the value of an assertion.
 var textFile = regexp.MustCompile(`(?i)\.(txt|json|ya?ml|md)$`)
 
 // rendered returns a text as promptfoo renders it, with the content of the file that it names.
-func (a *assertion) rendered(text string) (string, bool) {
+func (a *assertion) rendered(text string) string {
 	if a.of == nil {
-		return text, true
-	}
-	no := func(why, hint string) (string, bool) {
-		a.refuse(why, hint)
-		return "", false
+		return text
 	}
 	if strings.HasPrefix(text, "file://") {
 		name, data, err := a.of.open(text)
 		if err != nil || !textFile.MatchString(name) {
-			return no("the value "+text+" cannot be carried over", "write the value into the assertion")
+			return a.no("the value "+text+" cannot be carried over", "write the value into the assertion")
 		}
-		text = strings.TrimSpace(string(data))
-		if template.Is(text) {
-			return no("a template in "+name+" cannot be carried over", "write what it renders")
+		if text = strings.TrimSpace(string(data)); template.Is(text) {
+			return a.no("a template in "+name+" cannot be carried over", "write what it renders")
 		}
-		return text, true
+		return text
 	}
 	out, ok := render(text, &a.test.Vars)
-	if !ok {
-		if names, _ := undefined(text, &a.test.Vars); len(names) > 0 {
-			return no("the value of "+a.kind+" uses a variable that is not defined: "+names[0], "define it in vars")
-		}
-		return no("a template in the value of "+a.kind+" that does more than insert texts", "write what it renders")
+	switch names, _ := undefined(text, &a.test.Vars); {
+	case !ok && len(names) > 0:
+		return a.no("the value of "+a.kind+" uses a variable that is not defined: "+names[0], "define it in vars")
+	case !ok:
+		return a.no("a template in the value of "+a.kind+" that does more than insert texts", "write what it renders")
+	case strings.HasPrefix(out, "file://"):
+		return a.no("a file as the value of "+a.kind+" that a variable names", "write the value into the assertion")
 	}
-	if strings.HasPrefix(out, "file://") {
-		return no("a file as the value of "+a.kind+" that a variable names", "write the value into the assertion")
-	}
-	return out, true
+	return out
 }
 
 // texts returns the texts of contains-any and its relatives.
-func (a *assertion) texts() (words []string, ok bool) {
+func (a *assertion) texts() (found []string) {
 	var list []doc.Value
 	switch {
-	case a.value != nil && a.value.Kind == doc.String:
-		text, ok := a.text()
-		if !ok {
-			return nil, false
+	case a.value != nil && a.value.Kind == doc.List:
+		for _, e := range a.value.List {
+			if e.Kind != doc.String {
+				a.refuse(a.kind+" with a value that is not a text", "put the value in quotes")
+			}
+			list = append(list, doc.NewString(a.rendered(e.Text()), a.at))
 		}
+	case a.value != nil && a.value.Kind == doc.String:
+		text := a.text()
 		if strings.ContainsAny(text, "\"\n\\") {
 			a.refuse(a.kind+" with quotes or line ends in a list with commas", "write the value as a list")
-			return nil, false
 		}
-		for _, part := range listed(text, a.at).List {
-			words = append(words, part.Text())
-		}
-	case a.value != nil && a.value.Kind == doc.List:
-		list = a.value.List
+		list = listed(text, a.at).List
 	default:
 		a.refuse(a.kind+" needs a list of texts", "")
-		return nil, false
 	}
-	for _, e := range list {
-		if e.Kind != doc.String {
-			a.refuse(a.kind+" with a value that is not a text", "put the value in quotes")
-			return nil, false
-		}
-		text, ok := a.rendered(e.Text())
-		if !ok {
-			return nil, false
-		}
-		if text == "" {
+	for i := range list {
+		if list[i].Empty() {
 			a.refuse(a.kind+" with an empty text, which every output contains", "remove it")
 		}
-		words = append(words, text)
+		found = append(found, list[i].Text())
 	}
-	if len(words) == 0 {
+	if len(found) == 0 {
 		a.refuse(a.kind+" with an empty list", "remove it")
 	}
-	return words, a.why == ""
+	return found
 }
 
 // number returns the threshold.
-func (a *assertion) number() (n doc.Value, ok bool) {
+func (a *assertion) number() (n doc.Value, given bool) {
 	if a.threshold == nil {
 		return n, false
 	}
 	if a.threshold.Kind != doc.Number {
 		a.refuse("a threshold that is not a number", "")
 	}
-	return *a.threshold, a.why == ""
+	return *a.threshold, true
 }
 
 func (a *assertion) equals() doc.Value {
@@ -279,11 +264,7 @@ func (a *assertion) equals() doc.Value {
 	case v.Kind == doc.Number, v.Kind == doc.Bool:
 		return a.same(v.Text())
 	case v.Kind == doc.String:
-		text, ok := a.text()
-		if !ok {
-			return doc.Value{}
-		}
-		return a.same(text)
+		return a.same(a.text())
 	case hasDate(v):
 		return a.refuse("equals with an unquoted date", "put the date in quotes")
 	case template.Is(string(v.JSON())):
@@ -302,10 +283,7 @@ func (a *assertion) same(text string) doc.Value {
 }
 
 func (a *assertion) startsWith() doc.Value {
-	text, ok := a.filled()
-	if !ok {
-		return doc.Value{}
-	}
+	text := a.filled()
 	return a.untrimmed("starts_with", "output.startsWith("+quote(text)+")", text)
 }
 
@@ -328,26 +306,19 @@ func (a *assertion) contains() doc.Value {
 	if a.value != nil && a.value.Kind == doc.Number && a.kind == "contains" {
 		return a.finds("contains", a.value.Text())
 	}
-	text, ok := a.filled()
-	if !ok {
-		return doc.Value{}
-	}
-	check := a.finds("contains", text)
-	if template.Is(a.value.Text()) && a.native() {
+	check := a.finds("contains", a.filled())
+	if a.why == "" && template.Is(a.value.Text()) && a.native() {
 		check.Set("ideal", *a.value) // the suite inserts the variables
 	}
 	return check
 }
 
 func (a *assertion) containsSeveral() doc.Value {
-	words, ok := a.texts()
-	if !ok {
-		return doc.Value{}
-	}
+	kind := "contains_any"
 	if strings.HasSuffix(a.kind, "-all") {
-		return a.finds("contains_all", words...)
+		kind = "contains_all"
 	}
-	return a.finds("contains_any", words...)
+	return a.finds(kind, a.texts()...)
 }
 
 // finds makes a check that looks for a text, or for one or all texts of a list.
@@ -388,10 +359,7 @@ func (a *assertion) finds(kind string, texts ...string) doc.Value {
 }
 
 func (a *assertion) regex() doc.Value {
-	pattern, ok := a.text()
-	if !ok {
-		return doc.Value{}
-	}
+	pattern := a.text()
 	if why, hint := badPattern(pattern); why != "" {
 		return a.refuse(why, hint)
 	}
@@ -416,11 +384,7 @@ func (a *assertion) isJSON() doc.Value {
 		return a.refuse("a transform of is-json with a schema", "use transform of the test")
 	}
 	if schema.Kind == doc.String && !a.later(schema.Text()) {
-		text, ok := a.text()
-		if !ok {
-			return doc.Value{}
-		}
-		parsed, err := Parse("schema.yaml", []byte(text))
+		parsed, err := Parse("schema.yaml", []byte(a.text()))
 		if err != nil {
 			return a.refuse("a schema that is neither JSON nor YAML", "")
 		}
@@ -442,12 +406,11 @@ func (a *assertion) isJSON() doc.Value {
 		own.Members = append([]doc.Member{{Key: "$schema", Value: doc.NewString(schemaDraft, a.at)}}, own.Members...)
 	}
 	own.MoveTo(a.at)
-	one := &assertion{at: a.at}
-	fits := one.check("json_schema")
+	fits := draft.Check(a.at, "json_schema")
 	fits.Set("schema", own)
 	check := a.check("all_of")
 	check.Set("assertions", doc.Value{Kind: doc.List, Place: a.at, List: []doc.Value{
-		one.check("js", "expr", parsesJSON, "name", "is JSON"), fits,
+		draft.Check(a.at, "js", "expr", parsesJSON, "name", "is JSON"), fits,
 	}})
 	return check
 }
@@ -484,10 +447,7 @@ func (a *assertion) javascript() doc.Value {
 }
 
 func (a *assertion) levenshtein() doc.Value {
-	text, ok := a.text()
-	if !ok {
-		return doc.Value{}
-	}
+	text := a.text()
 	most := "5"
 	if n, given := a.number(); given {
 		most = n.Text()
@@ -504,7 +464,7 @@ func (a *assertion) wordCount() doc.Value {
 	case v != nil && v.Kind == doc.Number:
 		return a.js(countWords + " === " + v.Text())
 	case v != nil && v.Kind == doc.String:
-		text, _ := a.text()
+		text := a.text()
 		if _, err := strconv.Atoi(text); err != nil {
 			return a.refuse("word-count with a value that is no number", "")
 		}
@@ -529,10 +489,7 @@ func (a *assertion) wordCount() doc.Value {
 // overlap makes a check of the words that the output shares with a text. The checks of Plumb have the
 // scores of promptfoo.
 func (a *assertion) overlap() doc.Value {
-	text, ok := a.text()
-	if !ok {
-		return doc.Value{}
-	}
+	text := a.text()
 	if !a.native() || a.scored && a.not {
 		return a.refuse(a.kind+" with a transform, or negated in a test with a threshold", "")
 	}

@@ -106,7 +106,7 @@ func (r *Row) test(n draft.Node) (test draft.Node, problems doc.Problems) {
 	list := doc.Value{Kind: doc.List, Place: n.Place}
 	for _, m := range r.Expected {
 		assert, why := ofCell(m.Value.Text(), m.Value.Place)
-		if why == "" && wordOf(strings.TrimPrefix(assert.Get("type").Text(), "not-")).key == "provider" {
+		if why == "" && wordsWith(strings.TrimPrefix(assert.Get("type").Text(), "not-")).key == "provider" {
 			why = notCarried(m.Value.Text()) // a question to a model that promptfoo chooses
 		}
 		if why != "" {

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	json2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // Results are a result file, which promptfoo writes with --output.
@@ -247,11 +247,11 @@ func (n *testNames) test(results *Results, r *resultRow) int {
 		t.ID = fmt.Sprintf("%s (%d)", name, k)
 	}
 	for key, v := range r.TestCase.Metadata {
-		if text := plainText(v); text != "" {
+		if value := plainText(v); value != "" {
 			if t.Metadata == nil {
 				t.Metadata = map[string]string{}
 			}
-			t.Metadata[key] = text
+			t.Metadata[key] = value
 		}
 	}
 	n.known[content], n.used[t.ID] = len(results.Tests), true
@@ -271,15 +271,11 @@ func canonical(v jsontext.Value) jsontext.Value {
 // varsName returns a name for a test from its variables.
 func varsName(vars jsontext.Value) string {
 	const longest = 60
-	text := strings.Trim(string(vars), "{}")
-	if len(text) <= longest {
-		return text
+	name := strings.Trim(string(vars), "{}")
+	if len(name) <= longest {
+		return name
 	}
-	cut := longest
-	for cut > 0 && !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + "… " + textHash(string(vars))[:8]
+	return text.Shorten(name, longest) + " " + textHash(string(vars))[:8]
 }
 
 func textHash(text string) string {

@@ -405,7 +405,7 @@ func (p *conversion) asserts(c *test, levels []draft.Node) {
 		p.Refuse(c.Case, c.At, "a threshold over assertions that all have weight 0", "give them a weight")
 	}
 	// Without an assertion, promptfoo passes any answer.
-	c.Checks = []doc.Value{(&assertion{}).check("js", "expr", "true", "name", "any answer")}
+	c.Checks = []doc.Value{draft.Check(doc.Place{}, "js", "expr", "true", "name", "any answer")}
 }
 
 // assert makes the check of an assertion. Without one, weightless is set or the case is left out.

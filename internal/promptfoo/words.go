@@ -3,21 +3,22 @@ package promptfoo
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// word is a type of assertion of promptfoo 0.123.1, without not-.
-type word struct {
-	name string
-	// cell says what an assertion of this type has in a cell of a column __expected.
+// words are types of assertions of promptfoo 0.123.1, without not-, of which Plumb makes the same.
+type words struct {
+	names string
+	// cell says what an assertion of these types has in a cell of a column __expected.
 	cell cell
-	// check makes the check of an assertion; nil if there is none with the same verdicts.
-	check func(*assertion) doc.Value
-	// instead names what to use in place of an assertion without a check, and key a key that only this type has.
-	instead, key string
+	// check makes the check of an assertion; nil if there is none with the same verdicts. instead says what to
+	// use then.
+	check   func(*assertion) doc.Value
+	instead string
+	// key is a key that only assertions of these types have.
+	key string
 }
 
 // cell is what follows the type of an assertion in a cell.
@@ -33,100 +34,59 @@ const (
 	plainCell              // the type is none in a cell: the whole cell is a text that equals the output
 )
 
-// words are all types of assertions. Everything that depends on a type is here.
-func words() []word {
-	const (
-		agent   = "the checks of what an agent did, such as called_tool"
-		code    = "a js check, or llm_judge"
-		compare = "plumb compare compares runs"
-		judge   = "llm_judge"
-		markup  = "is_xml, or a regex"
-		overlap = "the checks rouge, bleu or gleu"
-		script  = "a js check"
-	)
-	return []word{
-		{name: "equals", cell: textCell, check: (*assertion).equals},
-		{name: "contains", cell: textCell, check: (*assertion).contains},
-		{name: "icontains", cell: textCell, check: (*assertion).contains},
-		{name: "contains-any", cell: listCell, check: (*assertion).containsSeveral},
-		{name: "icontains-any", cell: listCell, check: (*assertion).containsSeveral},
-		{name: "contains-all", cell: listCell, check: (*assertion).containsSeveral},
-		{name: "icontains-all", cell: listCell, check: (*assertion).containsSeveral},
-		{name: "starts-with", cell: textCell, check: (*assertion).startsWith},
-		{name: "regex", cell: textCell, check: (*assertion).regex},
-		{name: "is-json", cell: schemaCell, check: (*assertion).isJSON},
-		{name: "contains-json", cell: schemaCell, check: (*assertion).containsJSON},
-		{name: "javascript", cell: textCell, check: (*assertion).javascript},
-		{name: "word-count", cell: textCell, check: (*assertion).wordCount},
-		{name: "latency", cell: limitCell, check: (*assertion).limit},
-		{name: "cost", cell: limitCell, check: (*assertion).limit},
-		{name: "similar", cell: scoreCell, check: (*assertion).similar, key: "provider"},
-		{name: "llm-rubric", cell: textCell, check: (*assertion).rubric, key: "provider"},
-		{name: "levenshtein", check: (*assertion).levenshtein},
-		{name: "rouge-n", check: (*assertion).overlap},
-		{name: "bleu", check: (*assertion).overlap},
-		{name: "gleu", check: (*assertion).overlap},
-		{name: "assert-set", cell: plainCell, check: (*assertion).set, key: "assert"},
+// allWords are all types. Everything that depends on a type is here.
+func allWords() []words {
+	return []words{
+		{names: "equals", cell: textCell, check: (*assertion).equals},
+		{names: "contains icontains", cell: textCell, check: (*assertion).contains},
+		{names: "contains-any icontains-any contains-all icontains-all", cell: listCell, check: (*assertion).containsSeveral},
+		{names: "starts-with", cell: textCell, check: (*assertion).startsWith},
+		{names: "regex", cell: textCell, check: (*assertion).regex},
+		{names: "is-json", cell: schemaCell, check: (*assertion).isJSON},
+		{names: "contains-json", cell: schemaCell, check: (*assertion).containsJSON},
+		{names: "javascript", cell: textCell, check: (*assertion).javascript},
+		{names: "word-count", cell: textCell, check: (*assertion).wordCount},
+		{names: "latency cost", cell: limitCell, check: (*assertion).limit},
+		{names: "similar", cell: scoreCell, check: (*assertion).similar, key: "provider"},
+		{names: "llm-rubric", cell: textCell, check: (*assertion).rubric, key: "provider"},
+		{names: "levenshtein", check: (*assertion).levenshtein},
+		{names: "rouge-n bleu gleu", check: (*assertion).overlap},
+		{names: "assert-set", cell: plainCell, check: (*assertion).set, key: "assert"},
 
-		{name: "python", instead: code},
-		{name: "ruby", instead: code},
-		{name: "webhook", instead: code},
-		{name: "factuality", instead: judge},
-		{name: "model-graded-factuality", instead: judge},
-		{name: "model-graded-closedqa", instead: judge},
-		{name: "answer-relevance", instead: judge},
-		{name: "context-recall", instead: judge},
-		{name: "context-relevance", instead: judge},
-		{name: "context-faithfulness", instead: judge},
-		{name: "conversation-relevance", instead: judge},
-		{name: "g-eval", instead: judge},
-		{name: "moderation", instead: judge},
-		{name: "classifier", instead: judge},
-		{name: "pi", instead: judge},
-		{name: "is-refusal", instead: "the check refusal finds refusals by its own list"},
-		{name: "meteor", instead: overlap},
-		{name: "rouge-l", cell: plainCell, instead: overlap},
-		{name: "rouge-s", cell: plainCell, instead: overlap},
-		{name: "is-xml", instead: markup},
-		{name: "contains-xml", instead: markup},
-		{name: "is-html", instead: markup},
-		{name: "contains-html", instead: markup},
-		{name: "is-sql", instead: script},
-		{name: "contains-sql", instead: script},
-		{name: "is-valid-function-call", instead: agent},
-		{name: "is-valid-openai-function-call", instead: agent},
-		{name: "is-valid-openai-tools-call", instead: agent},
-		{name: "tool-call-f1", instead: agent},
-		{name: "skill-used", instead: agent},
-		{name: "select-best", cell: plainCell, instead: compare},
-		{name: "max-score", cell: plainCell, instead: compare},
-		{name: "agent-rubric"},
-		{name: "finish-reason"},
-		{name: "guardrails"},
-		{name: "perplexity"},
-		{name: "perplexity-score"},
-		{name: "search-rubric"},
-		{name: "trace-error-spans"},
-		{name: "trace-span-count"},
-		{name: "trace-span-duration"},
+		{names: "python ruby webhook", instead: "use a js check, or llm_judge"},
+		{
+			names: "factuality model-graded-factuality model-graded-closedqa answer-relevance context-recall context-relevance " +
+				"context-faithfulness conversation-relevance g-eval moderation classifier pi", instead: "use llm_judge",
+		},
+		{names: "is-refusal", instead: "use the check refusal, which finds refusals by its own list"},
+		{names: "meteor", instead: "use the checks rouge, bleu or gleu"},
+		{names: "rouge-l rouge-s", cell: plainCell, instead: "use the checks rouge, bleu or gleu"},
+		{names: "is-xml contains-xml is-html contains-html", instead: "use is_xml, or a regex"},
+		{names: "is-sql contains-sql", instead: "use a js check"},
+		{
+			names:   "is-valid-function-call is-valid-openai-function-call is-valid-openai-tools-call tool-call-f1 skill-used",
+			instead: "use the checks of what an agent did, such as called_tool",
+		},
+		{names: "select-best max-score", cell: plainCell, instead: "use plumb compare, which compares runs"},
+		{
+			names: "agent-rubric finish-reason guardrails perplexity perplexity-score search-rubric trace-error-spans " +
+				"trace-span-count trace-span-duration", instead: noEqual,
+		},
 	}
 }
 
-// hint says what to do with an assertion that has no check.
-func (w *word) hint() string {
-	if w.instead == "" {
-		return "docs/coming-from-promptfoo.md has the list"
-	}
-	return "use " + w.instead
-}
+const noEqual = "docs/coming-from-promptfoo.md has the list"
 
-// wordOf returns the type with a name; one without a check for an unknown name.
-func wordOf(name string) word {
-	all := words()
-	if i := slices.IndexFunc(all, func(w word) bool { return w.name == name }); i >= 0 {
-		return all[i]
+// wordsWith returns the row of a type.
+func wordsWith(name string) words {
+	for _, w := range allWords() {
+		for known := range strings.SplitSeq(w.names, " ") {
+			if known == name {
+				return w
+			}
+		}
 	}
-	return word{name: name, cell: plainCell}
+	return words{cell: plainCell, instead: noEqual}
 }
 
 // shorthand is not-, a type, a number in parentheses, and after a colon the value.
@@ -155,13 +115,15 @@ func ofCell(cell string, at doc.Place) (assert doc.Value, why string) {
 	if strings.HasPrefix(typed, "file://") || trajectory.MatchString(typed) {
 		return assert, notCarried(typed)
 	}
-	m := shorthand.FindStringSubmatch(typed)
-	if m == nil || wordOf(m[2]).cell == plainCell {
+	m, w := shorthand.FindStringSubmatch(typed), words{cell: plainCell}
+	if m != nil {
+		w = wordsWith(m[2])
+	}
+	if w.cell == plainCell {
 		set("equals", typed)
 		return assert, ""
 	}
 	value, valued, number := strings.TrimSpace(m[4]), strings.Contains(typed, ":"), m[3]
-	w := wordOf(m[2])
 	switch {
 	case w.cell == noCell && valued, w.cell == limitCell && number == "": // promptfoo takes 0.75
 		return assert, notCarried(typed)

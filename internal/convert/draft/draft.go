@@ -152,6 +152,16 @@ func (d *Draft) Suite() []byte {
 	return b.Bytes()
 }
 
+// Check returns a check with texts as its values: their keys and texts in turn.
+func Check(at doc.Place, kind string, texts ...string) doc.Value {
+	v := doc.Value{Kind: doc.Map, Place: at}
+	v.Set("type", doc.NewString(kind, at))
+	for i := 0; i+1 < len(texts); i += 2 {
+		v.Set(texts[i], doc.NewString(texts[i+1], at))
+	}
+	return v
+}
+
 func mapping() doc.Value { return doc.Value{Kind: doc.Map} }
 
 // IDInSuite returns the id of the case in the suite.
