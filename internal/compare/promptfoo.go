@@ -17,10 +17,14 @@ func parsePromptfoo(path string, text []byte, flat bool) (*Side, error) {
 		r := &f.Rows[i]
 		model := facts{}
 		model.add(VaryModel, "model", r.Provider, r.Provider != "")
-		s.addRunner(Runner{ID: r.Column, Agent: plumb.AgentInfo{Model: r.Provider}, Facts: unknownFacts(model, VaryParameters)})
+		s.addRunner(Runner{
+			ID: r.Column, Agent: plumb.AgentInfo{Model: r.Provider}, Facts: unknownFacts(model, VaryParameters),
+		})
 	}
 	for _, t := range f.Tests {
-		s.caseAt(Case{ID: t.ID, Checks: t.Checks, Prompt: t.Prompts, Metadata: t.Metadata, Category: t.Metadata["category"], Repeat: 1})
+		s.caseAt(Case{
+			ID: t.ID, Checks: t.Checks, Prompt: t.Prompts, Metadata: t.Metadata, Category: t.Metadata["category"], Repeat: 1,
+		})
 	}
 	for i := range f.Rows {
 		r := &f.Rows[i]

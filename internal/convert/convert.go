@@ -1,5 +1,5 @@
-// Package convert turns the test files of other tools into suites and configs of Plumb. It knows the formats
-// of all of them but promptfoo.
+// Package convert turns the test files of other tools into suites and configs of Plumb. It knows
+// the formats of all of them but promptfoo.
 //
 // The rule: a converted case gets the same verdict from Plumb as the original from its own tool, or
 // it is left out and the result names the feature with its place. Nothing changes in silence.

@@ -96,13 +96,16 @@ func others(c *draft.Case, n draft.Node, known ...string) {
 }
 
 // openaiEvals converts the samples of OpenAI evals. Their eval, which is registered elsewhere, says
-// how answers are compared: Match, the most frequent one, wants an answer that begins with an ideal.
+// how answers are compared: Match, the most frequent one, wants an answer that begins with an
+// ideal.
 func openaiEvals(w *work, data []byte) error {
 	records, err := w.records(data)
 	if err != nil {
 		return err
 	}
-	w.Comment = []string{"An answer must start with the ideal, as the eval class Match has it. For Includes, use contains_any."}
+	w.Comment = []string{
+		"An answer must start with the ideal, as the eval class Match has it. For Includes, use contains_any.",
+	}
 	w.Tell(w.top(), "the file does not say how answers are compared; the cases use starts_with, as Match does",
 		"for Includes, replace starts_with by contains_any")
 	for k, n := range records {
@@ -156,7 +159,8 @@ func (w *work) choices(c *draft.Case, input, choices draft.Node, targets []doc.V
 	if len(targets) == 1 {
 		one = targets[0].Text()
 	}
-	if len(answers) == 0 || len(answers) > len(letters) || len(one) != 1 || !strings.Contains(letters[:len(answers)], one) || !input.Is(doc.String) {
+	if len(answers) == 0 || len(answers) > len(letters) || len(one) != 1 ||
+		!strings.Contains(letters[:len(answers)], one) || !input.Is(doc.String) {
 		w.Refuse(c, choices.At(), "choices whose target is not the letter of one answer", "write the question by hand")
 		return
 	}
@@ -187,7 +191,8 @@ func skillEvals(w *work, data []byte) error {
 		c := w.add(n, "eval-"+n.Get("id").Text(), k+1)
 		w.input(c, n.Get("prompt"))
 		if files := n.Get("files"); len(files.All()) > 0 {
-			w.Refuse(c, files.At(), "files of an eval cannot be carried over", "put them into the template directory of a workspace")
+			w.Refuse(c, files.At(), "files of an eval cannot be carried over",
+				"put them into the template directory of a workspace")
 		}
 		expectations := n.Get("expectations")
 		if !expectations.OK() {
@@ -205,7 +210,8 @@ func skillEvals(w *work, data []byte) error {
 			statements = []doc.Value{*expected.Value}
 		}
 		for _, s := range statements {
-			c.Checks = append(c.Checks, draft.Check(doc.Place{}, "llm_judge", "judge_prompt", "Does this hold for the answer? "+s.Text()))
+			question := "Does this hold for the answer? " + s.Text()
+			c.Checks = append(c.Checks, draft.Check(doc.Place{}, "llm_judge", "judge_prompt", question))
 		}
 		if len(c.Checks) == 0 {
 			w.Refuse(c, c.At, "an eval without expectations", "add expectations")
@@ -217,8 +223,8 @@ func skillEvals(w *work, data []byte) error {
 	return nil
 }
 
-// csvSuite converts a CSV file with a column for the prompt and one for the ideal, or with the columns of
-// promptfoo.
+// csvSuite converts a CSV file with a column for the prompt and one for the ideal, or with the
+// columns of promptfoo.
 func csvSuite(w *work, data []byte) error {
 	columns, problems := doc.Columns(w.File, data)
 	if len(problems) > 0 {

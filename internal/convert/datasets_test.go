@@ -10,8 +10,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// TestCSVColumns: the columns of promptfoo have their meaning in a CSV file with questions too, and its rows are
-// read as those of data of a suite: a row with too many cells is an error.
+// TestCSVColumns: the columns of promptfoo have their meaning in a CSV file with questions too, and
+// its rows are read as those of data of a suite: a row with too many cells is an error.
 func TestCSVColumns(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "q.csv")
@@ -31,7 +31,8 @@ func TestCSVColumns(t *testing.T) {
 	if problem != nil {
 		t.Fatal(problem)
 	}
-	// The score of contains_all is a share, and that of promptfoo is 0 or 1: with a threshold the check is JavaScript.
+	// The score of contains_all is a share, and that of promptfoo is 0 or 1: with a threshold the
+	// check is JavaScript.
 	want := `{"cases":[{"id":"a","input":"Please: Capital? Thanks","min_score":0.5,"metadata":{"topic":"cities"},` +
 		`"assertions":[{"type":"js","expr":"[\"a\",\"b\"].every((s) => output.includes(s))"}]}]}`
 	if got := string(suite.JSON()); got != want {

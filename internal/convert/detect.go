@@ -30,8 +30,8 @@ var (
 	skillgymFormat  = format{name: "a skillgym config", do: "plumb reads it as it is: plumb run SUITE.ts"}
 )
 
-const known = "known are a promptfoo config, evals.json of skill-creator, data of OpenAI evals (JSON lines), datasets of Inspect " +
-	"(JSON, JSON lines), and CSV"
+const known = "known are a promptfoo config, evals.json of skill-creator, data of OpenAI evals (JSON lines), datasets " +
+	"of Inspect (JSON, JSON lines), and CSV"
 
 // Suggest returns the name of the foreign format of a file and what to do with it. It is false for
 // a file in no known foreign format.

@@ -102,7 +102,8 @@ func (w *work) execute(program *script.Program, dir, entry string, args ...any) 
 	case w.ctx.Err() != nil:
 		return "", context.Cause(w.ctx)
 	case errors.Is(err, script.ErrTimeout), errors.Is(err, script.ErrDead):
-		return "", plumb.WithHint(fmt.Errorf("the function that it exports did not end within %s", text.Duration(h.LoadTimeout)),
+		limit := text.Duration(h.LoadTimeout)
+		return "", plumb.WithHint(fmt.Errorf("the function that it exports did not end within %s", limit),
 			"does it loop, or wait for something that never happens?")
 	}
 	return "", err //nolint:wrapcheck // it has the place

@@ -13,10 +13,13 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// ParseData parses a data file, by the extension of its name: CSV with a line of column names, also with
-// tabs, JSON lines, JSON, or YAML, which parseYAML parses. CSV and JSON lines become a list with a mapping or a value for
-// each row. Rows without a problem are there in spite of the problems of others.
-func ParseData(file string, data []byte, parseYAML func(file string, data []byte, most int) (Value, *Problem)) (Value, Problems) {
+// ParseData parses a data file, by the extension of its name: CSV with a line of column names, also
+// with tabs, JSON lines, JSON, or YAML, which parseYAML parses. CSV and JSON lines become a list
+// with a mapping or a value for each row. Rows without a problem are there in spite of the problems
+// of others.
+func ParseData(
+	file string, data []byte, parseYAML func(file string, data []byte, most int) (Value, *Problem),
+) (Value, Problems) {
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	if problem := InvalidUTF8(file, data); problem != nil {
 		return Value{}, Problems{*problem}

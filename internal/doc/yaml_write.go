@@ -10,9 +10,9 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// AppendYAML appends the value as a document of YAML. A list or a mapping that is short has one line, and
-// a text of several lines is a block. [ParseYAML] reads a number without a point that has an exponent, such
-// as 1e+21, and one of more than 64 bits as texts, as goccy/go-yaml v1.19.2 does.
+// AppendYAML appends the value as a document of YAML. A list or a mapping that is short has one
+// line, and a text of several lines is a block. [ParseYAML] reads a number without a point that has
+// an exponent, such as 1e+21, and one of more than 64 bits as texts, as goccy/go-yaml v1.19.2 does.
 func (v *Value) AppendYAML(to []byte) []byte {
 	text := emptyLine.ReplaceAllString(v.yaml(1, false).String(), "")
 	return append(append(to, text...), '\n')
@@ -21,11 +21,12 @@ func (v *Value) AppendYAML(to []byte) []byte {
 // emptyLine matches the indentation of the empty lines of a block.
 var emptyLine = regexp.MustCompile(`(?m)^ +$`)
 
-// yamlIndent is the indentation of each level, and yamlWidth the last column of a list or a mapping on
-// one line.
+// yamlIndent is the indentation of each level, and yamlWidth the last column of a list or a mapping
+// on one line.
 const yamlIndent, yamlWidth = 2, 100
 
-// yaml returns the node of the value, whose text begins in a column. flow is set for a value on one line.
+// yaml returns the node of the value, whose text begins in a column. flow is set for a value on one
+// line.
 func (v *Value) yaml(column int, flow bool) ast.Node {
 	at := &token.Position{Column: column, IndentNum: yamlIndent}
 	node := func(v *Value, column int) ast.Node { return v.yaml(column, flow || v.short(yamlWidth-column)) }
@@ -38,7 +39,8 @@ func (v *Value) yaml(column int, flow bool) ast.Node {
 			if m.Value.Kind == List || m.Value.Kind == Map {
 				inner += yamlIndent
 			}
-			n.Values = append(n.Values, ast.MappingValue(token.New("", "", at), yamlText(m.Key, at, false), node(&m.Value, inner)))
+			key, value := yamlText(m.Key, at, false), node(&m.Value, inner)
+			n.Values = append(n.Values, ast.MappingValue(token.New("", "", at), key, value))
 		}
 		return n
 	case List:
@@ -55,8 +57,8 @@ func (v *Value) yaml(column int, flow bool) ast.Node {
 	}
 }
 
-// short reports whether a list or a mapping can be on one line. Mappings in a list are easier to read on
-// lines of their own.
+// short reports whether a list or a mapping can be on one line. Mappings in a list are easier to
+// read on lines of their own.
 func (v *Value) short(width int) bool {
 	if v.Kind != List && v.Kind != Map || len(v.JSON()) > width {
 		return false

@@ -24,8 +24,8 @@ type assertion struct {
 	scored bool
 	// transform is the expression that changes the output for this assertion, or "".
 	transform string
-	// of is the conversion of a config, and test the test of the assertion. Both are nil for a cell of a data
-	// file, whose templates the suite renders.
+	// of is the conversion of a config, and test the test of the assertion. Both are nil for a cell of
+	// a data file, whose templates the suite renders.
 	of   *conversion
 	test *test
 	node draft.Node
@@ -33,9 +33,9 @@ type assertion struct {
 	why, hint string
 }
 
-// Check returns the check that a cell of a column __expected stands for. Its texts may have templates, which
-// the suite renders later. scored is set if the row has a threshold for its score. why is set if there
-// is no such check.
+// Check returns the check that a cell of a column __expected stands for. Its texts may have
+// templates, which the suite renders later. scored is set if the row has a threshold for its score.
+// why is set if there is no such check.
 func Check(cell string, at doc.Place, scored bool) (check doc.Value, why, hint string) {
 	node, why := ofCell(cell, at)
 	if why != "" {
@@ -47,8 +47,8 @@ func Check(cell string, at doc.Place, scored bool) (check doc.Value, why, hint s
 	return check, a.why, a.hint
 }
 
-// convert makes the check of an assertion of a config. weightless is set if it has the weight 0, and so always
-// passes.
+// convert makes the check of an assertion of a config. weightless is set if it has the weight 0,
+// and so always passes.
 func (a *assertion) convert(n draft.Node) (check doc.Value, weightless bool) {
 	if !n.Is(doc.Map) || !n.Get("type").Is(doc.String) {
 		return a.refuse("an assertion must be a mapping with a type", ""), false
@@ -105,7 +105,8 @@ func (a *assertion) read(n draft.Node) words {
 	return wordsWith(a.kind)
 }
 
-// refuse says why there is no check. The first reason counts, and a check that is made after it is not used.
+// refuse says why there is no check. The first reason counts, and a check that is made after it is
+// not used.
 func (a *assertion) refuse(why, hint string) doc.Value {
 	if a.why == "" {
 		a.why, a.hint = why, hint
@@ -156,7 +157,8 @@ func (a *assertion) on(expr string) string {
 // it is.
 func (a *assertion) native() bool { return a.transform == "" }
 
-// later reports whether a text has a template that the suite renders, so that its value is not known.
+// later reports whether a text has a template that the suite renders, so that its value is not
+// known.
 func (a *assertion) later(text string) bool { return a.of == nil && template.Is(text) }
 
 // literally returns a text of a check that the suite renders as the given text.
@@ -486,8 +488,8 @@ func (a *assertion) wordCount() doc.Value {
 	return a.refuse("word-count without a number, min or max is an error in promptfoo", "")
 }
 
-// overlap makes a check of the words that the output shares with a text. The checks of Plumb have the
-// scores of promptfoo.
+// overlap makes a check of the words that the output shares with a text. The checks of Plumb have
+// the scores of promptfoo.
 func (a *assertion) overlap() doc.Value {
 	text := a.text()
 	if !a.native() || a.scored && a.not {
@@ -571,7 +573,8 @@ func (a *assertion) similar() doc.Value {
 	return check
 }
 
-// model makes the provider of the assertion that of the whole config, which has one judge and one embedder.
+// model makes the provider of the assertion that of the whole config, which has one judge and one
+// embedder.
 func (a *assertion) model(role string) {
 	n := a.node.Get("provider")
 	if !n.OK() || a.of == nil {

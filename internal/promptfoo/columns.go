@@ -8,8 +8,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// Row is a row of a data file: its variables, and what its columns with two underscores say. Cells of such
-// columns without a text are left out.
+// Row is a row of a data file: its variables, and what its columns with two underscores say. Cells
+// of such columns without a text are left out.
 type Row struct {
 	Vars []doc.Member
 	// Expected are the cells with assertions, Metadata those of __metadata:NAME by NAME.
@@ -66,8 +66,8 @@ func (r *Row) Around(prompt string) string {
 	return prompt
 }
 
-// test returns the test that the row of a CSV file stands for, as a config has it, and what in it cannot be carried
-// over.
+// test returns the test that the row of a CSV file stands for, as a config has it, and what in it
+// cannot be carried over.
 func (r *Row) test(n draft.Node) (test draft.Node, problems doc.Problems) {
 	v := doc.Value{Kind: doc.Map, Place: n.Place}
 	mapping := func(members []doc.Member) doc.Value {
@@ -122,8 +122,8 @@ func (r *Row) test(n draft.Node) (test draft.Node, problems doc.Problems) {
 	return draft.Node{File: n.File, Value: &v}, problems
 }
 
-// Judge gives a case the checks of the row of a CSV file, and the lowest score that the row asks for. invalid
-// is that of [Convert].
+// Judge gives a case the checks of the row of a CSV file, and the lowest score that the row asks
+// for. invalid is that of [Convert].
 func (r *Row) Judge(d *draft.Draft, c *draft.Case, n draft.Node, invalid func(pattern string) string) {
 	node, problems := r.test(n)
 	for _, problem := range problems {

@@ -1,6 +1,6 @@
-// Package promptfoo knows promptfoo 0.123.1: its configs and their tests, the types of its assertions and
-// what each becomes, also in a column __expected of a data file, and its result files. So a file has
-// the same verdicts whichever command reads it.
+// Package promptfoo knows promptfoo 0.123.1: its configs and their tests, the types of its
+// assertions and what each becomes, also in a column __expected of a data file, and its result
+// files. So a file has the same verdicts whichever command reads it.
 package promptfoo
 
 import (
@@ -17,7 +17,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// IsConfig reports whether a file is a config of promptfoo, by its name or by keys that only promptfoo has.
+// IsConfig reports whether a file is a config of promptfoo, by its name or by keys that only
+// promptfoo has.
 func IsConfig(name string, keys []string) bool {
 	has := func(key string) bool { return slices.Contains(keys, key) }
 	switch {
@@ -45,7 +46,8 @@ type conversion struct {
 	twice doc.Problems
 }
 
-// Convert converts a config. invalid returns why a pattern is no regular expression of JavaScript, or "".
+// Convert converts a config. invalid returns why a pattern is no regular expression of JavaScript,
+// or "".
 func Convert(to *draft.Draft, root draft.Node, invalid func(pattern string) string) error {
 	if !root.Is(doc.Map) {
 		return doc.Problems{{Pos: root.At(), Message: "a promptfoo config must be a mapping, not " + root.Kind.String()}}
@@ -164,7 +166,8 @@ func (p *conversion) named(ref string) string {
 	return filepath.Join(p.Dir, filepath.FromSlash(ref))
 }
 
-// glob returns the files that a path or a pattern names, in the order of promptfoo: the last name first.
+// glob returns the files that a path or a pattern names, in the order of promptfoo: the last name
+// first.
 func (p *conversion) glob(ref string) ([]string, error) {
 	name := p.named(ref)
 	if !strings.ContainsAny(name, "*?[{") {

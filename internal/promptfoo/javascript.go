@@ -19,8 +19,9 @@ const parsesJSON = "(() => { try { JSON.parse(output); return true } catch { ret
 const countWords = `output.trim().split(/\s+/).filter(Boolean).length`
 
 // bracesJSON counts braces as promptfoo does, also within texts, and closes those that the output
-// leaves open. promptfoo reads YAML between them. An object in JSON or of words is certain, and so are
-// braces or quotes without their partners; the rest is an error, because only a YAML parser can decide it.
+// leaves open. promptfoo reads YAML between them. An object in JSON or of words is certain, and so
+// are braces or quotes without their partners; the rest is an error, because only a YAML parser can
+// decide it.
 const bracesJSON = `(() => {
   let unsure = false;
   for (let from = output.indexOf("{"); from >= 0; from = output.indexOf("{", from + 1)) {
@@ -66,8 +67,8 @@ func badPattern(pattern string) (why, hint string) {
 	return "", ""
 }
 
-// regExp returns an expression of JavaScript: the output matches a pattern. The hashes of cases have the
-// escapes of encoding/json for <, > and &.
+// regExp returns an expression of JavaScript: the output matches a pattern. The hashes of cases
+// have the escapes of encoding/json for <, > and &.
 func regExp(pattern string) string {
 	text, _ := json.Marshal(pattern) //nolint:errchkjson // a text always has a form
 	return "new RegExp(" + string(text) + ").test(output)"
@@ -78,15 +79,16 @@ var comparison = regexp.MustCompile(`^!?[\w.]+(\((?:"[^"]*"|'[^']*'|/[^/]+/\w*)?
 // decides matches expressions that are probably true or false, not a number that may be NaN.
 var decides = regexp.MustCompile(`[=!]==?|[<>]=?|\.(?:includes|startsWith|endsWith|test|some|every)\(`)
 
-// isVerdict reports whether an expression is certainly true or false. scored is set if the score of the
-// check counts.
+// isVerdict reports whether an expression is certainly true or false. scored is set if the score of
+// the check counts.
 func isVerdict(source string, scored bool) bool {
 	return comparison.MatchString(source) || !scored && decides.MatchString(source) &&
 		!strings.ContainsAny(source, "{/*%?") && !strings.Contains(source, "JSON.parse")
 }
 
-// verdictOf returns the expression of a js check with the verdict that promptfoo has for the value of an
-// expression: true, a number, or an object with pass, score and reason. threshold is "" if there is none.
+// verdictOf returns the expression of a js check with the verdict that promptfoo has for the value
+// of an expression: true, a number, or an object with pass, score and reason. threshold is "" if
+// there is none.
 func verdictOf(source string, not bool, threshold string, scored bool) string {
 	pass := "r > 0"
 	if threshold != "" {
@@ -111,8 +113,8 @@ func verdictOf(source string, not bool, threshold string, scored bool) string {
 
 var statement = regexp.MustCompile(`^(let|const|var|return|if|for|while|throw|function|switch|try)\b`)
 
-// expression returns JavaScript of promptfoo as an expression: one line is an expression, and several
-// lines are the body of a function.
+// expression returns JavaScript of promptfoo as an expression: one line is an expression, and
+// several lines are the body of a function.
 func expression(text string) (source, why, hint string) {
 	text = strings.TrimSpace(text)
 	body := strings.Contains(text, "\n")
@@ -174,8 +176,8 @@ var (
 	outside    = regexp.MustCompile(`\b(require|import|process|await|async|fetch|Promise|setTimeout|globalThis|Buffer)\b`)
 )
 
-// source returns the JavaScript of a value, as an expression of output. why is set if it cannot be carried
-// over.
+// source returns the JavaScript of a value, as an expression of output. why is set if it cannot be
+// carried over.
 func source(v *doc.Value, vars *doc.Value) (text, why, hint string) {
 	if v == nil || v.Kind != doc.String {
 		return "", "JavaScript that is no text", ""
@@ -217,7 +219,8 @@ func parenthesized(text string) string {
 var textMethods = regexp.MustCompile(`^output(?:\.(?:trim|trimStart|trimEnd|toUpperCase|toLowerCase|replace|replaceAll|` +
 	`slice|substring|normalize|repeat)\([^()]*\))*$`)
 
-// needsValue reports whether a list of assertions has one that sees a value that is no text as it is.
+// needsValue reports whether a list of assertions has one that sees a value that is no text as it
+// is.
 func needsValue(list draft.Node) bool {
 	return slices.ContainsFunc(list.All(), func(a draft.Node) bool {
 		return a.Is(doc.Map) && (strings.TrimPrefix(a.Get("type").Text(), "not-") == "javascript" ||

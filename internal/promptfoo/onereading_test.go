@@ -19,8 +19,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/promptfoo"
 )
 
-// TestP1OneFileOneVerdict makes a CSV file from generated cells of __expected and answers. Read as data
-// of a suite and converted from promptfoo, each row has the same verdict.
+// TestP1OneFileOneVerdict makes a CSV file from generated cells of __expected and answers. Read as
+// data of a suite and converted from promptfoo, each row has the same verdict.
 func TestP1OneFileOneVerdict(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(echo))

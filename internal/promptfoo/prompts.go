@@ -111,15 +111,17 @@ func (p *conversion) readPrompt(n draft.Node) {
 	}
 }
 
+var promptFile = regexp.MustCompile(`\.(jsonl?|ya?ml|csv|txt|md|j2|[cm]?[jt]s|py)$`)
+
 // looksLikeAPath reports whether promptfoo takes a prompt of one line for a path.
 func looksLikeAPath(s string) bool {
 	n := len(s)
 	return !strings.Contains(s, "\n") && (strings.HasPrefix(s, "file://") || strings.ContainsAny(s, `/*\`) ||
-		n >= 3 && s[n-3] == '.' || n >= 4 && s[n-4] == '.' || regexp.MustCompile(`\.(jsonl?|ya?ml|csv|txt|md|j2|[cm]?[jt]s|py)$`).MatchString(s))
+		n >= 3 && s[n-3] == '.' || n >= 4 && s[n-4] == '.' || promptFile.MatchString(s))
 }
 
-// separator is a line of a .txt file that ends a prompt. promptfoo 0.123.1 allows white space around
-// the dashes.
+// separator is a line of a .txt file that ends a prompt. promptfoo 0.123.1 allows white space
+// around the dashes.
 var separator = regexp.MustCompile(`(?m)^[\s\v\p{Z}\x{FEFF}]*---[\s\v\p{Z}\x{FEFF}]*$`)
 
 // promptText reads a prompt that may be the path of a file.
@@ -216,8 +218,10 @@ func (p *conversion) nameUnlabelled() {
 	}
 }
 
+var unsafeLabel = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+
 func safeLabel(s string) string {
-	s = regexp.MustCompile(`[^A-Za-z0-9_-]+`).ReplaceAllString(s, "-")
+	s = unsafeLabel.ReplaceAllString(s, "-")
 	s = strings.Trim(s, "-")
 	return s[:min(len(s), 40)]
 }

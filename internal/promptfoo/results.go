@@ -24,7 +24,8 @@ type Results struct {
 	Rows     []Result
 }
 
-// ResultTest is a test of a result file. It has no id of its own: its description or its variables name it.
+// ResultTest is a test of a result file. It has no id of its own: its description or its variables
+// name it.
 type ResultTest struct {
 	ID string
 	// Checks and Prompts are hashes of its assertions and of its rendered prompts; "" if it has none.
@@ -133,8 +134,8 @@ func plainText(v jsontext.Value) string {
 	}
 }
 
-// ReadResults reads a result file. In a flat one, which the server of promptfoo returns, the rows are
-// directly under results.
+// ReadResults reads a result file. In a flat one, which the server of promptfoo returns, the rows
+// are directly under results.
 func ReadResults(path string, text []byte, flat bool) (*Results, error) {
 	var f resultFile
 	if flat {

@@ -28,8 +28,8 @@ func Parse(name string, data []byte) (draft.Node, error) {
 	return draft.Node{File: name, Value: &v}, nil
 }
 
-// resolve replaces the scalars of a copy of a document by the values that JavaScript sees. Those of YAML
-// without quotes are read as YAML 1.2 has them: 010 is 10, and 1_000 is a text.
+// resolve replaces the scalars of a copy of a document by the values that JavaScript sees. Those of
+// YAML without quotes are read as YAML 1.2 has them: 010 is 10, and 1_000 is a text.
 func resolve(v *doc.Value) {
 	switch {
 	case v.Plain():
@@ -51,7 +51,8 @@ var (
 	yamlDate  = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(([Tt]|[ \t]+)[0-9:.]+.*)?$`)
 )
 
-// anObject is the key of the mapping that stands for an unquoted date, and what promptfoo inserts for it.
+// anObject is the key of the mapping that stands for an unquoted date, and what promptfoo inserts
+// for it.
 const anObject = "[object Object]"
 
 // scalar reads a scalar without quotes by the rules of YAML 1.2.

@@ -10,8 +10,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/template"
 )
 
-// render renders a template with the variables of a test. It is false if promptfoo may render something else, or
-// nothing useful.
+// render renders a template with the variables of a test. It is false if promptfoo may render
+// something else, or nothing useful.
 func render(s string, vars *doc.Value) (string, bool) { return renderQuoted(s, vars, nil) }
 
 func renderQuoted(s string, vars *doc.Value, quote template.Quote) (string, bool) {
@@ -29,8 +29,8 @@ func renderQuoted(s string, vars *doc.Value, quote template.Quote) (string, bool
 // plainCode matches values that are no code beside that of the author, within quotes and without.
 var plainCode = regexp.MustCompile(`^[\pL\pN _.:@#%-]*$`)
 
-// renderCode renders a template in JavaScript. It is false if a value could change the code, or if the template does more
-// than insert variables.
+// renderCode renders a template in JavaScript. It is false if a value could change the code, or if
+// the template does more than insert variables.
 func renderCode(s string, vars *doc.Value) (string, bool) {
 	t, err := template.Parse(s)
 	if err != nil || slices.ContainsFunc(t.Uses(), func(u template.Use) bool { return !u.Inserted }) {
@@ -55,8 +55,8 @@ func lookup(vars *doc.Value, path []string) *doc.Value {
 	return v
 }
 
-// undefined returns the names that a template uses and that are not defined, and what in it cannot be carried over: "" if
-// nothing.
+// undefined returns the names that a template uses and that are not defined, and what in it cannot
+// be carried over: "" if nothing.
 func undefined(s string, vars *doc.Value) (names []string, trouble string) {
 	if !template.Is(s) {
 		return nil, ""
@@ -88,7 +88,8 @@ func undefined(s string, vars *doc.Value) (names []string, trouble string) {
 	return names, ""
 }
 
-// inserted returns the variables that a template does nothing with but insert them, and how often each is used at all.
+// inserted returns the variables that a template does nothing with but insert them, and how often
+// each is used at all.
 func inserted(s string) (variables []template.Use, used map[string]int) {
 	used = map[string]int{}
 	t, err := template.Parse(s)

@@ -118,6 +118,9 @@ func (p *conversion) testFiles(n draft.Node) {
 			if strings.HasPrefix(problems[0].Message, "duplicate key") {
 				p.twice = append(p.twice, problems...)
 			}
+			if ext == ".csv" { // promptfoo refuses the file, and runs nothing
+				p.whole = append(p.whole, problems[0].Message)
+			}
 			refuse(problems.Error(), "")
 			continue
 		}
@@ -167,8 +170,8 @@ func (p *conversion) test(t, config draft.Node, refusals ...doc.Problem) {
 			vars.Set(m.Key, p.variable(draft.Node{File: given.File, Value: &m.Value}, refuse))
 		}
 		for _, m := range level.Keys() {
-			if !slices.Contains(testKeys(), m.Key) {
-				refuse(draft.Node{File: level.File, Value: &m.Value}, "the key "+m.Key+" of a test cannot be carried over", "remove it")
+			if n := (draft.Node{File: level.File, Value: &m.Value}); !slices.Contains(testKeys(), m.Key) {
+				refuse(n, "the key "+m.Key+" of a test cannot be carried over", "remove it")
 			}
 		}
 	}
@@ -272,7 +275,8 @@ func combinations(vars doc.Value) ([]doc.Value, bool) {
 	return all, true
 }
 
-// option reports whether an option of a test is true: its own, that of its scenario, or the default.
+// option reports whether an option of a test is true: its own, that of its scenario, or the
+// default.
 func (p *conversion) option(t, config draft.Node, key string) bool {
 	for _, level := range []draft.Node{t, config, p.defaults} {
 		if o := level.Get("options").Get(key); o.Value != nil {
@@ -373,7 +377,8 @@ func (p *conversion) testOption(c *test, n draft.Node, key string, levels []draf
 	}
 }
 
-// asserts makes checks of the assertions of a test: those of the defaults, of the scenario and its own.
+// asserts makes checks of the assertions of a test: those of the defaults, of the scenario and its
+// own.
 func (p *conversion) asserts(c *test, levels []draft.Node) {
 	dropped := false
 	for i, level := range levels {
@@ -433,7 +438,10 @@ func (p *conversion) needed(c *test) {
 			}
 			for _, name := range names {
 				plain, used := inserted(text)
-				if used[name] != 1 || !slices.ContainsFunc(plain, func(u template.Use) bool { return len(u.Path) == 1 && u.Path[0] == name }) {
+				once := used[name] == 1 && slices.ContainsFunc(plain, func(u template.Use) bool {
+					return len(u.Path) == 1 && u.Path[0] == name
+				})
+				if !once {
 					p.Refuse(c.Case, c.At, "the variable "+name+" of a prompt is not defined", "define it in vars")
 					continue
 				}
@@ -472,7 +480,9 @@ func (p *conversion) affixes() {
 		return
 	}
 	first := p.tests[0]
-	same := !slices.ContainsFunc(p.tests, func(t *test) bool { return t.prefix != first.prefix || t.suffix != first.suffix })
+	same := !slices.ContainsFunc(p.tests, func(t *test) bool {
+		return t.prefix != first.prefix || t.suffix != first.suffix
+	})
 	for i := range p.prompts {
 		prompt := &p.prompts[i]
 		switch {

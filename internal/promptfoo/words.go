@@ -13,8 +13,8 @@ type words struct {
 	names string
 	// cell says what an assertion of these types has in a cell of a column __expected.
 	cell cell
-	// check makes the check of an assertion; nil if there is none with the same verdicts. instead says what to
-	// use then.
+	// check makes the check of an assertion; nil if there is none with the same verdicts. instead says
+	// what to use then.
 	check   func(*assertion) doc.Value
 	instead string
 	// key is a key that only assertions of these types have.
@@ -55,8 +55,8 @@ func allWords() []words {
 
 		{names: "python ruby webhook", instead: "use a js check, or llm_judge"},
 		{
-			names: "factuality model-graded-factuality model-graded-closedqa answer-relevance context-recall context-relevance " +
-				"context-faithfulness conversation-relevance g-eval moderation classifier pi", instead: "use llm_judge",
+			names: "factuality model-graded-factuality model-graded-closedqa answer-relevance context-recall " +
+				"context-relevance context-faithfulness conversation-relevance g-eval moderation classifier pi", instead: "use llm_judge",
 		},
 		{names: "is-refusal", instead: "use the check refusal, which finds refusals by its own list"},
 		{names: "meteor", instead: "use the checks rouge, bleu or gleu"},
@@ -95,8 +95,9 @@ var shorthand = regexp.MustCompile(`^(not-)?([a-z][a-z-]*)(?:\(([0-9]+(?:\.[0-9]
 // trajectory matches the types that have a colon in their name.
 var trajectory = regexp.MustCompile(`^(?:not-)?trajectory:[a-z]`)
 
-// ofCell returns the assertion that the text of a cell stands for, as a config has it: a type and a value, or a
-// text that equals the output. why is set if it is one that Plumb does not have, or that promptfoo refuses.
+// ofCell returns the assertion that the text of a cell stands for, as a config has it: a type and a
+// value, or a text that equals the output. why is set if it is one that Plumb does not have, or
+// that promptfoo refuses.
 func ofCell(cell string, at doc.Place) (assert doc.Value, why string) {
 	typed := strings.TrimSpace(cell)
 	assert = doc.Value{Kind: doc.Map, Place: at}

@@ -9,7 +9,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// TestWordsAreDocumented: each type is in one row, and each that becomes a check is in the table for users.
+// TestWordsAreDocumented: each type is in one row, and each that becomes a check is in the table
+// for users.
 func TestWordsAreDocumented(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/coming-from-promptfoo.md")
@@ -37,7 +38,8 @@ func TestWordsAreDocumented(t *testing.T) {
 	}
 }
 
-// TestScalars: scalars of YAML without quotes are those of YAML 1.2 and JavaScript, and texts in quotes stay.
+// TestScalars: scalars of YAML without quotes are those of YAML 1.2 and JavaScript, and texts in
+// quotes stay.
 func TestScalars(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{

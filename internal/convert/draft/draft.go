@@ -35,7 +35,8 @@ type Draft struct {
 	// Runners, Judge, Embedder and Run are sections of the config, if HasConfig is set.
 	Runners, Judge, Embedder, Run doc.Value
 	HasConfig                     bool
-	// Lost are the features that could not be carried over. Warnings among them are differences that change no verdict.
+	// Lost are the features that could not be carried over. Warnings among them are differences that
+	// change no verdict.
 	Lost doc.Problems
 	// Reads are the paths of the files that were read.
 	Reads []string
@@ -56,7 +57,8 @@ type Case struct {
 	Lost []string
 }
 
-// Describe adds to the metadata of the case, unless the key has a meaning in Plumb or the value has a mapping.
+// Describe adds to the metadata of the case, unless the key has a meaning in Plumb or the value has
+// a mapping.
 func (c *Case) Describe(key string, v doc.Value) {
 	text := !slices.ContainsFunc(v.List, func(e doc.Value) bool { return e.Kind == doc.Map || e.Kind == doc.List })
 	if v.Kind == doc.Map || !text || slices.Contains([]string{"difficulty", "tags", "tokens_est"}, key) {

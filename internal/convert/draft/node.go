@@ -7,7 +7,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// Node is a value of a file that is converted. One without a value stands for a key that is not there.
+// Node is a value of a file that is converted. One without a value stands for a key that is not
+// there.
 type Node struct {
 	File string
 	*doc.Value
@@ -66,10 +67,13 @@ func Chat(v *doc.Value) (messages []doc.Value) {
 	known := []string{plumb.RoleSystem, plumb.RoleDeveloper, plumb.RoleUser, plumb.RoleAssistant}
 	for _, m := range v.List {
 		role, content := m.Get("role"), m.Get("content")
-		if len(m.Members) != 2 || role == nil || content == nil || content.Kind != doc.String || !slices.Contains(known, role.Text()) {
+		if len(m.Members) != 2 || role == nil || content == nil || content.Kind != doc.String ||
+			!slices.Contains(known, role.Text()) {
 			return nil
 		}
-		messages = append(messages, doc.Value{Kind: doc.Map, Members: []doc.Member{{Key: "role", Value: *role}, {Key: "content", Value: *content}}})
+		messages = append(messages, doc.Value{Kind: doc.Map, Members: []doc.Member{
+			{Key: "role", Value: *role}, {Key: "content", Value: *content},
+		}})
 	}
 	return messages
 }
