@@ -16,9 +16,9 @@ func parsePromptfoo(path string, text []byte, flat bool) (*Side, error) {
 	for i := range f.Rows {
 		r := &f.Rows[i]
 		model := facts{}
-		model.add(VaryModel, "model", r.Provider, r.Provider != "")
+		model.add(VaryModel, "model", r.Provider.ID, r.Provider.ID != "")
 		s.addRunner(Runner{
-			ID: r.Column, Agent: plumb.AgentInfo{Model: r.Provider}, Facts: unknownFacts(model, VaryParameters),
+			ID: r.Column, Agent: plumb.AgentInfo{Model: r.Provider.ID}, Facts: unknownFacts(model, VaryParameters),
 		})
 	}
 	for _, t := range f.Tests {
@@ -28,9 +28,10 @@ func parsePromptfoo(path string, text []byte, flat bool) (*Side, error) {
 	}
 	for i := range f.Rows {
 		r := &f.Rows[i]
-		x := emptySample()
-		x.Outcome, x.Green, x.Cached = r.Outcome, r.Outcome == plumb.OutcomePass, r.Cached
-		switch r.Outcome { //nolint:exhaustive // a pass has no class
+		x, tokens := emptySample(), r.Tokens()
+		x.Outcome, x.Cached = r.Outcome(), r.Response.Cached
+		x.Green = x.Outcome == plumb.OutcomePass
+		switch x.Outcome { //nolint:exhaustive // a pass has no class
 		case plumb.OutcomeError:
 			x.Class = "error"
 		case plumb.OutcomeFail:
@@ -39,7 +40,7 @@ func parsePromptfoo(path string, text []byte, flat bool) (*Side, error) {
 		if x.Measured() {
 			x.Score = share(r.Score)
 		}
-		x.Tokens, x.InputTokens, x.OutputTokens = positive(r.Tokens), positive(r.PromptTokens), positive(r.CompletionTokens)
+		x.Tokens, x.InputTokens, x.OutputTokens = positive(tokens.Total), positive(tokens.Prompt), positive(tokens.Completion)
 		x.LatencyMs, x.CostUSD = positive(r.LatencyMs), figure(r.Cost)
 		runner := s.runner(r.Column)
 		s.add(r.Test, runner, x)

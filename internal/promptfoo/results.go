@@ -35,31 +35,20 @@ type ResultTest struct {
 	prompts []string
 }
 
-// Result is one test with one prompt on one provider. With --repeat there are several.
+// Result is a row: one test with one prompt on one provider. With --repeat there are several. Figures
+// are nil where the file has none.
 type Result struct {
-	// Test is an index in the tests.
-	Test int
-	// Column names the provider, and the prompt if the provider has several. Provider is the id.
-	Column, Provider string
-	Outcome          plumb.Outcome
-	Cached           bool
-	// The figures are nil where the file has none.
-	Score, LatencyMs, Cost                 *float64
-	Tokens, PromptTokens, CompletionTokens *float64
-}
+	// Test is an index in the tests. Column names the provider, and the prompt if the provider has
+	// several.
+	Test   int    `json:"-"`
+	Column string `json:"-"`
 
-// resultFile is the JSON of the file. Versions 2 and 3 have the rows under results.results.
-type resultFile struct {
-	EvalID  string `json:"evalId"`
-	Results struct {
-		Timestamp string      `json:"timestamp"`
-		Results   []resultRow `json:"results"`
-	} `json:"results"`
-}
+	Provider  nameOf   `json:"provider"`
+	Score     *float64 `json:"score"`
+	LatencyMs *float64 `json:"latencyMs"`
+	Cost      *float64 `json:"cost"`
 
-type resultRow struct {
 	PromptIdx int            `json:"promptIdx"`
-	Provider  nameOf         `json:"provider"`
 	Prompt    nameOf         `json:"prompt"`
 	Vars      jsontext.Value `json:"vars"`
 	TestCase  struct {
@@ -70,20 +59,18 @@ type resultRow struct {
 		Metadata    map[string]jsontext.Value `json:"metadata"`
 	} `json:"testCase"`
 	Success       bool           `json:"success"`
-	Score         *float64       `json:"score"`
 	FailureReason int            `json:"failureReason"`
 	Error         jsontext.Value `json:"error"`
 	GradingResult jsontext.Value `json:"gradingResult"`
-	LatencyMs     *float64       `json:"latencyMs"`
-	Cost          *float64       `json:"cost"`
-	TokenUsage    *resultTokens  `json:"tokenUsage"`
-	Response      *struct {
-		Cached     bool          `json:"cached"`
-		TokenUsage *resultTokens `json:"tokenUsage"`
+	TokenUsage    Tokens         `json:"tokenUsage"`
+	Response      struct {
+		Cached     bool    `json:"cached"`
+		TokenUsage *Tokens `json:"tokenUsage"`
 	} `json:"response"`
 }
 
-type resultTokens struct {
+// Tokens are the tokens of a row.
+type Tokens struct {
 	Total      *float64 `json:"total"`
 	Prompt     *float64 `json:"prompt"`
 	Completion *float64 `json:"completion"`
@@ -137,33 +124,34 @@ func plainText(v jsontext.Value) string {
 // ReadResults reads a result file. In a flat one, which the server of promptfoo returns, the rows
 // are directly under results.
 func ReadResults(path string, text []byte, flat bool) (*Results, error) {
-	var f resultFile
+	var f struct { // versions 2 and 3 have the rows under results.results
+		EvalID  string `json:"evalId"`
+		Results struct {
+			Timestamp string   `json:"timestamp"`
+			Results   []Result `json:"results"`
+		} `json:"results"`
+	}
+	var rows struct {
+		Results []Result `json:"results"`
+	}
+	var to any = &f
 	if flat {
-		var rows struct {
-			Results []resultRow `json:"results"`
-		}
-		if err := doc.Decode(path, 1, text, &rows, doc.Foreign()...); err != nil {
-			return nil, err
-		}
-		f.Results.Results = rows.Results
-	} else if err := doc.Decode(path, 1, text, &f, doc.Foreign()...); err != nil {
+		to = &rows
+	}
+	if err := doc.Decode(path, 1, text, to, doc.Foreign()...); err != nil {
 		return nil, err
 	}
-	rows := f.Results.Results
-	if len(rows) == 0 {
+	results := &Results{ID: f.EvalID, Time: f.Results.Timestamp, Rows: append(f.Results.Results, rows.Results...)}
+	if len(results.Rows) == 0 {
 		return nil, doc.Problems{{Pos: doc.Position(path, text, 0), Message: "results.results is missing or empty"}}
 	}
-	results := &Results{ID: f.EvalID, Time: f.Results.Timestamp}
-	columns := columnNames(rows)
-	names := &testNames{map[string]int{}, map[string]bool{}}
-	for i := range rows {
-		r := &rows[i]
-		result := r.result()
-		result.Column, result.Test = columns[columnOf(r)], names.test(results, r)
-		if t := &results.Tests[result.Test]; r.Prompt.Raw != "" && !slices.Contains(t.prompts, r.Prompt.Raw) {
+	columns, names := columnNames(results.Rows), &testNames{map[string]int{}, map[string]bool{}}
+	for i := range results.Rows {
+		r := &results.Rows[i]
+		r.Column, r.Test = columns[columnOf(r)], names.test(results, r)
+		if t := &results.Tests[r.Test]; r.Prompt.Raw != "" && !slices.Contains(t.prompts, r.Prompt.Raw) {
 			t.prompts = append(t.prompts, r.Prompt.Raw)
 		}
-		results.Rows = append(results.Rows, result)
 	}
 	for i := range results.Tests {
 		if t := &results.Tests[i]; len(t.prompts) > 0 {
@@ -180,13 +168,13 @@ type column struct {
 	provider string
 }
 
-func columnOf(r *resultRow) column {
+func columnOf(r *Result) column {
 	return column{r.PromptIdx, cmp.Or(r.Provider.Label, r.Provider.ID)}
 }
 
 // columnNames names the columns: by the provider and, if a provider has several columns, by
 // the prompt.
-func columnNames(rows []resultRow) map[column]string {
+func columnNames(rows []Result) map[column]string {
 	names, labels := map[column]string{}, map[column]string{}
 	count := map[string]int{}
 	var order []column
@@ -229,7 +217,7 @@ type testNames struct {
 }
 
 // test returns the index of the test of a row, which it adds if it is new.
-func (n *testNames) test(results *Results, r *resultRow) int {
+func (n *testNames) test(results *Results, r *Result) int {
 	vars, checks := r.TestCase.Vars, ""
 	if len(vars) == 0 {
 		vars = r.Vars
@@ -287,24 +275,18 @@ func textHash(text string) string {
 // failedToRun is the failure reason of a row that could not be measured.
 const failedToRun = 2
 
-func (r *resultRow) result() Result {
-	x := Result{Provider: r.Provider.ID, LatencyMs: r.LatencyMs, Cost: r.Cost, Score: r.Score}
+// Outcome returns the outcome of the row.
+func (r *Result) Outcome() plumb.Outcome {
 	failed := len(r.Error) > 0 && r.Error.Kind() != 'n'
 	graded := len(r.GradingResult) > 0 && r.GradingResult.Kind() == '{'
 	switch {
 	case r.Success:
-		x.Outcome = plumb.OutcomePass
+		return plumb.OutcomePass
 	case r.FailureReason == failedToRun, failed && !graded:
-		x.Outcome = plumb.OutcomeError
-	default:
-		x.Outcome = plumb.OutcomeFail
+		return plumb.OutcomeError
 	}
-	tokens := r.TokenUsage
-	if r.Response != nil {
-		x.Cached, tokens = r.Response.Cached, cmp.Or(r.Response.TokenUsage, tokens)
-	}
-	if tokens != nil {
-		x.Tokens, x.PromptTokens, x.CompletionTokens = tokens.Total, tokens.Prompt, tokens.Completion
-	}
-	return x
+	return plumb.OutcomeFail
 }
+
+// Tokens returns the tokens of the response, or else of the row.
+func (r *Result) Tokens() Tokens { return *cmp.Or(r.Response.TokenUsage, &r.TokenUsage) }
