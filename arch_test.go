@@ -31,7 +31,7 @@ var layers = map[string]int{
 	"internal/text":            0,
 	"internal/doc":             1,
 	"internal/convert/draft":   2,
-	"internal/promptfoo":       3,
+	"internal/promptfoo":       4,
 	"internal/proc":            1,
 	"internal/redact":          1,
 	"check":                    2,

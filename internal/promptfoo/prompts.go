@@ -70,15 +70,14 @@ func (p *conversion) readPrompts() {
 
 // onlyPrompt returns the label of the prompt that is left of several, or "".
 func (p *conversion) onlyPrompt() string {
-	label, kept := "", 0
+	var kept []string
 	for _, prompt := range p.prompts {
 		if !prompt.lost {
-			label = prompt.label
-			kept++
+			kept = append(kept, prompt.label)
 		}
 	}
-	if kept == 1 && len(p.prompts) > 1 {
-		return label
+	if len(kept) == 1 && len(p.prompts) > 1 {
+		return kept[0]
 	}
 	return ""
 }

@@ -74,7 +74,7 @@ func (p *conversion) provider(n draft.Node) (runner doc.Value, why string) {
 	if n.Is(doc.Map) && !n.Get("id").OK() && len(n.Members) == 1 {
 		options.Value = &n.Members[0].Value
 	}
-	model, family := providerModel(id)
+	model, kind := providerModel(id)
 	o := doc.Value{Kind: doc.Map}
 	switch {
 	case id == "":
@@ -93,8 +93,8 @@ func (p *conversion) provider(n draft.Node) (runner doc.Value, why string) {
 	default:
 		o.Set("model", doc.NewString(model, doc.Place{}))
 	}
-	if family == "responses" && options.Is(doc.Map) {
-		o.Set("api", doc.NewString(family, doc.Place{}))
+	if kind == "responses" && options.Is(doc.Map) {
+		o.Set("api", doc.NewString(kind, doc.Place{}))
 	}
 	for i := range options.Keys() {
 		m := &options.Members[i]
@@ -119,48 +119,26 @@ func (p *conversion) provider(n draft.Node) (runner doc.Value, why string) {
 	return o, ""
 }
 
-// providerModel returns the model of Plumb for a provider, or "".
-func providerModel(id string) (model, family string) {
-	parts := strings.Split(id, ":")
-	name := strings.Join(parts[1:], ":")
-	if len(parts) < 2 {
+// providerModel returns the model of Plumb for a provider such as openai:chat:gpt-5, and the kind of its
+// API; "" for one that Plumb does not have.
+func providerModel(id string) (model, kind string) {
+	kinds := map[string][]string{
+		"openai": {"chat", "embedding", "responses"}, "anthropic": {"messages"}, "google": nil,
+		"ollama": {"chat", "embeddings", "completion"}, "openrouter": nil, "groq": nil,
+	}
+	provider, name, ok := strings.Cut(id, ":")
+	known, there := kinds[provider]
+	if !ok || !there {
 		return "", ""
 	}
-	trim := func(kinds ...string) bool {
-		for _, kind := range kinds {
-			if rest, ok := strings.CutPrefix(name, kind+":"); ok {
-				name = rest
-				return true
-			}
-		}
-		return !strings.Contains(name, ":")
+	kind, rest, several := strings.Cut(name, ":")
+	switch {
+	case several && slices.Contains(known, kind):
+		return provider + ":" + rest, kind
+	case several && slices.Contains([]string{"openai", "anthropic", "google"}, provider): // another API
+		return "", ""
 	}
-	switch parts[0] {
-	case "openai":
-		if rest, ok := strings.CutPrefix(name, "responses:"); ok {
-			return "openai:" + rest, "responses"
-		}
-		if rest, ok := strings.CutPrefix(name, "embedding:"); ok {
-			return "openai:" + rest, ""
-		}
-		if trim("chat") {
-			return "openai:" + name, ""
-		}
-	case "anthropic":
-		if trim("messages") {
-			return "anthropic:" + name, ""
-		}
-	case "google":
-		if trim() {
-			return "google:" + name, ""
-		}
-	case "ollama":
-		trim("chat", "embeddings", "completion")
-		return "ollama:" + name, ""
-	case "openrouter", "groq":
-		return parts[0] + ":" + name, ""
-	}
-	return "", ""
+	return id, ""
 }
 
 // providerSetting carries a setting of a provider over, or returns why it cannot be.

@@ -83,9 +83,7 @@ type nameOf struct{ ID, Label, Raw string }
 func (n *nameOf) UnmarshalJSON(text []byte) error {
 	*n = nameOf{}
 	if jsontext.Value(text).Kind() == '"' {
-		if err := json2.Unmarshal(text, &n.Raw, jsontext.AllowInvalidUTF8(true)); err != nil {
-			return err
-		}
+		n.Raw = plainText(text)
 		n.ID = n.Raw
 		return nil
 	}

@@ -58,10 +58,8 @@ const anObject = "[object Object]"
 // scalar reads a scalar without quotes by the rules of YAML 1.2.
 func scalar(text string, at doc.Place) doc.Value {
 	switch {
-	case slices.Contains([]string{"true", "True", "TRUE"}, text):
-		return doc.NewBool(true, at)
-	case slices.Contains([]string{"false", "False", "FALSE"}, text):
-		return doc.NewBool(false, at)
+	case slices.Contains([]string{"true", "True", "TRUE", "false", "False", "FALSE"}, text):
+		return doc.NewBool(strings.EqualFold(text, "true"), at)
 	case slices.Contains([]string{"", "~", "null", "Null", "NULL"}, text):
 		return doc.Value{Place: at}
 	case yamlInt.MatchString(text), yamlFloat.MatchString(text):

@@ -149,15 +149,11 @@ func (p *conversion) row(n draft.Node) {
 	p.test(t, draft.Node{}, problems...)
 }
 
-// testKeys are the keys of a test that have a meaning here; all others are refused.
-func testKeys() []string {
-	return []string{"description", "vars", "assert", "options", "threshold", "metadata", "prompts"}
-}
-
 // test makes cases of a test: one for each combination of its variables. config is that of the
 // scenario of the test. The cases are left out if there are refusals.
 func (p *conversion) test(t, config draft.Node, refusals ...doc.Problem) {
 	vars := doc.Value{Kind: doc.Map, Members: slices.Clone(p.Vars.Members)}
+	known := []string{"description", "vars", "assert", "options", "threshold", "metadata", "prompts"}
 	refuse := func(n draft.Node, message, hint string) {
 		refusals = append(refusals, doc.Problem{Pos: n.At(), Message: message, Hint: hint})
 	}
@@ -170,7 +166,7 @@ func (p *conversion) test(t, config draft.Node, refusals ...doc.Problem) {
 			vars.Set(m.Key, p.variable(draft.Node{File: given.File, Value: &m.Value}, refuse))
 		}
 		for _, m := range level.Keys() {
-			if n := (draft.Node{File: level.File, Value: &m.Value}); !slices.Contains(testKeys(), m.Key) {
+			if n := (draft.Node{File: level.File, Value: &m.Value}); !slices.Contains(known, m.Key) {
 				refuse(n, "the key "+m.Key+" of a test cannot be carried over", "remove it")
 			}
 		}

@@ -156,10 +156,9 @@ func (x *expander) rows(file, text string) []doc.Value {
 	case len(problems) > 0:
 	case v.Kind != doc.List:
 		add(v.Place, "the file must be a list of rows, not "+v.Kind.String(), "each row is a mapping of variables")
-	case len(v.List) == 0 && table:
-		add(start, "the file has no rows", "each line after the names of the columns is one case")
 	case len(v.List) == 0:
-		add(start, "the file has no rows", "")
+		hint := map[bool]string{true: "each line after the names of the columns is one case"}[table]
+		add(start, "the file has no rows", hint)
 	}
 	for i := range v.List {
 		row := &v.List[i]
