@@ -21,9 +21,7 @@ type Row struct {
 }
 
 // Columns lists the columns with a meaning.
-func Columns() string {
-	return "__expected, __expected1, __prefix, __suffix, __description, __metric, __threshold, __metadata:NAME"
-}
+const Columns = "__expected, __expected1, __prefix, __suffix, __description, __metric, __threshold, __metadata:NAME"
 
 // ReadRow reads the columns of a row.
 func ReadRow(row *doc.Value) (r Row) {

@@ -131,8 +131,10 @@ func (p *conversion) testFiles(n draft.Node) {
 		}
 		for _, t := range (draft.Node{File: name, Value: &root}).All() {
 			switch ext {
-			case ".csv":
-				p.row(t)
+			case ".csv": // a row becomes the mapping that it stands for
+				r := ReadRow(t.Value)
+				test, problems := r.test(t)
+				p.test(test, draft.Node{}, problems...)
 			case ".jsonl":
 				p.test(t, draft.Node{})
 			default:
@@ -140,13 +142,6 @@ func (p *conversion) testFiles(n draft.Node) {
 			}
 		}
 	}
-}
-
-// row makes cases of a row of a CSV file: it becomes the mapping that it stands for.
-func (p *conversion) row(n draft.Node) {
-	r := ReadRow(n.Value)
-	t, problems := r.test(n)
-	p.test(t, draft.Node{}, problems...)
 }
 
 // test makes cases of a test: one for each combination of its variables. config is that of the

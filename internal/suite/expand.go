@@ -262,7 +262,7 @@ func (x *expander) unknownColumns(cells []doc.Member) (found bool) {
 			x.columns = map[string]bool{}
 		}
 		x.columns[column] = true
-		x.add(m.Place, fmt.Sprintf("unknown column %q", m.Key), "known: "+promptfoo.Columns())
+		x.add(m.Place, fmt.Sprintf("unknown column %q", m.Key), "known: "+promptfoo.Columns)
 	}
 	return found
 }
