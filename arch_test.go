@@ -31,7 +31,8 @@ var layers = map[string]int{
 	"internal/golden":          0, // only in tests
 	"internal/text":            0,
 	"internal/doc":             1,
-	"internal/promptfoo":       2,
+	"internal/convert/draft":   2,
+	"internal/promptfoo":       4,
 	"internal/proc":            1,
 	"internal/redact":          1,
 	"check":                    2,

@@ -16,6 +16,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/convert"
+	"github.com/plumb-eval/plumb/internal/convert/draft"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/report/kind"
@@ -85,7 +86,7 @@ func (c *convertCmd) run(ctx context.Context, file string) error {
 		if r.Config == nil {
 			w.Next = c.nextWithoutConfig(r.Format)
 		} else if c.out != "" {
-			w.Next = "plumb run --config " + filepath.ToSlash(filepath.Join(c.out, convert.ConfigFile))
+			w.Next = "plumb run --config " + filepath.ToSlash(filepath.Join(c.out, draft.ConfigFile))
 		}
 	}
 	if c.json {
@@ -105,7 +106,7 @@ func (c *convertCmd) run(ctx context.Context, file string) error {
 // is there already, or plumb init creates one beside the suite.
 func (c *convertCmd) nextWithoutConfig(format string) string {
 	if path, err := config.Find(cmp.Or(c.path(c.out), c.Dir)); err == nil && path != "" {
-		return "plumb run " + filepath.ToSlash(filepath.Join(c.out, convert.SuiteFile))
+		return "plumb run " + filepath.ToSlash(filepath.Join(c.out, draft.SuiteFile))
 	}
 	next := "plumb init"
 	if strings.Contains(format, "skill-creator") {
@@ -133,7 +134,7 @@ func (c *convertCmd) write(w *converted, r *convert.Result) error {
 	made := []struct {
 		name string
 		text []byte
-	}{{convert.SuiteFile, r.Suite}, {convert.ConfigFile, r.Config}}
+	}{{draft.SuiteFile, r.Suite}, {draft.ConfigFile, r.Config}}
 	outputs := kind.Outputs{Reads: r.Reads}
 	for _, f := range made {
 		path := filepath.Join(dir, f.name)
@@ -192,7 +193,7 @@ var caseStart = regexp.MustCompile(`^ *- \{?id: "?([^",} ]+)"?`)
 // Rejected returns the cases of a suite in YAML that Plumb does not accept. One without an id stands
 // for the whole suite. It is the check of a conversion.
 func Rejected(text []byte) []convert.Rejected {
-	_, problems := suite.NewBundle("suite", convert.SuiteFile, text).Validate()
+	_, problems := suite.NewBundle("suite", draft.SuiteFile, text).Validate()
 	lines := bytes.Split(text, []byte("\n"))
 	var found []convert.Rejected
 	for _, p := range doc.Problems(problems).Errors() {

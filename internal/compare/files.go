@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"math"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -15,6 +13,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/results"
 )
 
 // openFile opens a result file: results.json of Plumb or of skillgym, a file of --output, the
@@ -123,74 +122,9 @@ func instant(text string) time.Time {
 	return time.Time{}
 }
 
-// resultsFile is results.json, as Plumb and skillgym write it.
-type resultsFile struct {
-	SuitePath  string        `json:"suitePath"`
-	SuiteName  string        `json:"suiteName"`
-	StartedAt  string        `json:"startedAt"`
-	EndedAt    string        `json:"endedAt"`
-	Schema     int           `json:"schema"` // only Plumb has it
-	RunID      string        `json:"runId"`
-	Judge      string        `json:"judge"`
-	SelfJudged bool          `json:"selfJudged"`
-	Embedder   string        `json:"embedder"`
-	Retry      int           `json:"retry"`
-	Cases      []resultsCase `json:"cases"`
-}
-
-type resultsCase struct {
-	CaseID        string        `json:"caseId"`
-	CaseHash      string        `json:"caseHash"`
-	Tags          []string      `json:"tags"`
-	Category      string        `json:"category"`
-	Difficulty    string        `json:"difficulty"`
-	ExpectedFail  bool          `json:"expectedFail"`
-	RunnerResults []resultEntry `json:"runnerResults"`
-}
-
-// resultEntry is an execution, or a repetition of it.
-type resultEntry struct {
-	Runner       plumb.RunnerInfo `json:"runner"`
-	Passed       bool             `json:"passed"`
-	Status       plumb.Status     `json:"status"`
-	Outcome      plumb.Outcome    `json:"outcome"`
-	Score        *float64         `json:"score"`
-	Session      int32            `json:"session"`
-	RepeatTarget int              `json:"repeatTarget"`
-	Cached       int              `json:"cached"`
-	DurationMs   *float64         `json:"durationMs"`
-	LatencyMs    *float64         `json:"latencyMs"`
-	Steps        *float64         `json:"steps"`
-	CostUSD      *float64         `json:"costUsd"`
-	Origin       plumb.Origin     `json:"failureOrigin"`
-	Class        struct {
-		ID string `json:"id"`
-	} `json:"failureClass"`
-	Usage       *resultUsage  `json:"usage"`
-	Report      *resultReport `json:"report"`
-	Repetitions []resultEntry `json:"repetitions"`
-}
-
-type resultUsage struct {
-	InputTokens  *float64 `json:"inputTokens"`
-	OutputTokens *float64 `json:"outputTokens"`
-	TotalTokens  *float64 `json:"totalTokens"`
-}
-
-type resultReport struct {
-	Usage       resultUsage `json:"usage"`
-	FinalOutput string      `json:"finalOutput"`
-	DurationMs  *float64    `json:"durationMs"`
-	LatencyMs   *float64    `json:"latencyMs"`
-	CostUSD     *float64    `json:"costUsd"`
-	Steps       *float64    `json:"steps"`
-	Cached      bool        `json:"cached"`
-	Recorded    bool        `json:"recorded"`
-}
-
 func parseResults(path string, text []byte) (*Side, error) {
-	var f resultsFile
-	if err := decode(path, 1, text, &f); err != nil {
+	f, err := results.ParseFile(path, text)
+	if err != nil {
 		return nil, err
 	}
 	s := newSide(path, SourceSkillgym)
@@ -212,20 +146,11 @@ func parseResults(path string, text []byte) (*Side, error) {
 	for i := range f.Cases {
 		for j := range f.Cases[i].RunnerResults {
 			e := &f.Cases[i].RunnerResults[j]
-			if e.Runner.ID == "" {
-				return nil, inFile(path, fmt.Sprintf("cases.%d.runnerResults.%d.runner.id is missing", i, j))
-			}
-			if err := e.known(path, text, fmt.Sprintf("/cases/%d/runnerResults/%d", i, j)); err != nil {
-				return nil, err
-			}
 			s.addRunner(resultsRunner(&e.Runner, f.Schema > 0))
 		}
 	}
 	for i := range f.Cases {
 		c := &f.Cases[i]
-		if c.CaseID == "" {
-			return nil, inFile(path, fmt.Sprintf("cases.%d.caseId is missing", i))
-		}
 		if _, twice := s.at[c.CaseID]; twice {
 			return nil, inFile(path, fmt.Sprintf("cases.%d.caseId: %s is in the file twice", i, c.CaseID))
 		}
@@ -240,52 +165,6 @@ func parseResults(path string, text []byte) (*Side, error) {
 		}
 	}
 	return s.Side, nil
-}
-
-// known returns the error of a word of an entry that no version of Plumb writes. pointer leads to the
-// entry.
-func (e *resultEntry) known(path string, text []byte, pointer string) error {
-	err := word(path, text, pointer+"/outcome", e.Outcome, outcomes())
-	if err == nil {
-		err = word(path, text, pointer+"/status", e.Status, statuses())
-	}
-	if err == nil && e.Origin != plumb.OriginRunner && e.Origin.Class() == plumb.OriginRunner.Class() {
-		err = word(path, text, pointer+"/failureOrigin", e.Origin, nil)
-	}
-	for i := range e.Repetitions {
-		if err == nil {
-			err = e.Repetitions[i].known(path, text, fmt.Sprintf("%s/repetitions/%d", pointer, i))
-		}
-	}
-	return err
-}
-
-func outcomes() []plumb.Outcome {
-	return []plumb.Outcome{plumb.OutcomePass, plumb.OutcomeFail, plumb.OutcomeError, plumb.OutcomeSkipped}
-}
-
-func statuses() []plumb.Status {
-	return []plumb.Status{
-		plumb.StatusPassed, plumb.StatusFailed, plumb.StatusExpectedFailed, plumb.StatusUnexpectedPassed,
-		plumb.StatusSkipped,
-	}
-}
-
-// word returns the error of the word at a place of a JSON text, unless it is empty or known.
-func word[T ~string](path string, text []byte, pointer string, have T, known []T) error {
-	if have == "" || slices.Contains(known, have) {
-		return nil
-	}
-	root, _ := doc.ParseJSON(path, text)
-	words := make([]string, len(known))
-	for i, k := range known {
-		words[i] = string(k)
-	}
-	key := strings.ReplaceAll(strings.TrimPrefix(pointer, "/"), "/", ".")
-	return doc.Problems{{
-		Pos: root.Find(pointer, false).In(path), Message: fmt.Sprintf("%s: unknown word %q", key, have),
-		Hint: doc.DidYouMean(string(have), words),
-	}}
 }
 
 // resultsRunner returns a runner of results.json. That of Plumb has the parameters and more.
@@ -312,10 +191,10 @@ func resultsRunner(r *plumb.RunnerInfo, own bool) Runner {
 
 // execution adds the samples of an execution. The repetition that decided it has its report at the
 // execution.
-func (s *sideOf) execution(c, r int, e *resultEntry) {
+func (s *sideOf) execution(c, r int, e *results.Entry) {
 	expected := s.Cases[c].ExpectedFail
 	if len(e.Repetitions) == 0 {
-		if x := e.sample(nil, expected); x.Outcome != plumb.OutcomeSkipped {
+		if x := sampleOf(e, nil, expected); x.Outcome != plumb.OutcomeSkipped {
 			s.add(c, r, x)
 		}
 		return
@@ -326,19 +205,16 @@ func (s *sideOf) execution(c, r int, e *resultEntry) {
 		if one.Report == nil && (one.Usage == nil || len(e.Repetitions) == 1) {
 			of = e
 		}
-		s.add(c, r, one.sample(of, expected))
+		s.add(c, r, sampleOf(one, of, expected))
 	}
 }
 
-// sample returns the sample of an entry. of has its report, if the entry has none.
-func (e *resultEntry) sample(of *resultEntry, expectedFail bool) analyze.Sample {
+// sampleOf returns the sample of an entry. of has its report, if the entry has none.
+func sampleOf(e, of *results.Entry, expectedFail bool) analyze.Sample {
 	of = cmp.Or(of, e)
 	x := emptySample()
 	x.Session, x.Class, x.Score = e.Session, e.Class.ID, share(e.Score)
-	x.Outcome = e.Outcome
-	if x.Outcome == "" {
-		x.Outcome = outcomeOf(e, of.Report)
-	}
+	x.Outcome = e.OutcomeWith(of.Report)
 	if x.Green = e.Status.OK(); e.Status == "" {
 		x.Green = (x.Outcome == plumb.OutcomePass) != expectedFail
 	}
@@ -370,91 +246,25 @@ func positive(p *float64) float64 {
 	return math.NaN()
 }
 
-// outcomeOf returns the outcome of an entry of skillgym, which has none.
-func outcomeOf(e *resultEntry, report *resultReport) plumb.Outcome {
-	switch {
-	case e.Status == plumb.StatusSkipped:
-		return plumb.OutcomeSkipped
-	case e.Status == plumb.StatusPassed || e.Status == plumb.StatusUnexpectedPassed || e.Status == "" && e.Passed:
-		return plumb.OutcomePass
-	case e.Origin == "":
-		return plumb.OutcomeFail
-	}
-	return e.Origin.Outcome(report != nil && report.FinalOutput != "")
-}
-
-// resultBlock is a block of --output: the documented results of one model.
-type resultBlock struct {
-	SuiteVersion string `json:"suite_version"`
-	SuiteHash    string `json:"suite_hash"`
-	Metadata     struct {
-		Timestamp   string   `json:"timestamp"`
-		StartedAt   string   `json:"started_at"`
-		ModelID     string   `json:"model_id"`
-		RunID       string   `json:"run_id"`
-		RunnerID    string   `json:"runner_id"`
-		Temperature *float64 `json:"temperature"`
-		Seed        *float64 `json:"seed"`
-		Recorded    bool     `json:"recorded"`
-	} `json:"run_metadata"`
-	Results []struct {
-		TestID    string        `json:"test_id"`
-		LatencyMs *float64      `json:"latency_ms"`
-		Score     *float64      `json:"score"`
-		Outcome   plumb.Outcome `json:"outcome"`
-		Status    plumb.Status  `json:"status"`
-		CaseHash  string        `json:"case_hash"`
-		Assertion struct {
-			Passed bool `json:"passed"`
-		} `json:"assertion_result"`
-	} `json:"results"`
-	NotMeasured []struct {
-		TestID  string        `json:"test_id"`
-		Outcome plumb.Outcome `json:"outcome"`
-	} `json:"not_measured"`
-}
-
-// runner returns the name of the runner of a block.
-func (b *resultBlock) runner() string { return cmp.Or(b.Metadata.RunnerID, b.Metadata.ModelID) }
-
-// sameSetup reports whether two blocks of a runner are repetitions of each other.
-func (b *resultBlock) sameSetup(c *resultBlock) bool {
-	return b.SuiteHash == c.SuiteHash && number(b.Metadata.Temperature) == number(c.Metadata.Temperature) &&
-		number(b.Metadata.Seed) == number(c.Metadata.Seed) && b.Metadata.ModelID == c.Metadata.ModelID
-}
-
 // parseBlocks reads the blocks of a file of --output. Of several blocks of a runner, those with the
 // suite and the parameters of the last one are repetitions.
 func parseBlocks(path string, text []byte, list bool) (*Side, error) {
-	var blocks []resultBlock
-	if list {
-		if err := decode(path, 1, text, &blocks); err != nil {
-			return nil, err
-		}
-	} else {
-		blocks = make([]resultBlock, 1)
-		if err := decode(path, 1, text, &blocks[0]); err != nil {
-			return nil, err
-		}
+	blocks, err := results.ParseBlocks(path, text, list)
+	if err != nil {
+		return nil, err
 	}
 	s := newSide(path, SourceBlocks)
 	s.Facts = unknownFacts(nil, VaryWorkspace, VaryJudge, VaryLimits, VaryPlumb)
-	last := map[string]*resultBlock{}
+	last := map[string]*results.Block{}
 	runs := map[string]bool{}
 	for i := range blocks {
 		b := &blocks[i]
-		if err := b.known(path, text, i, list); err != nil {
-			return nil, err
-		}
-		if b.runner() == "" {
-			return nil, inFile(path, fmt.Sprintf("%d.run_metadata.model_id is missing", i))
-		}
-		last[b.runner()] = b
+		last[b.Runner()] = b
 	}
-	var kept []*resultBlock
+	var kept []*results.Block
 	for i := range blocks {
 		b := &blocks[i]
-		if l := last[b.runner()]; !b.sameSetup(l) {
+		if l := last[b.Runner()]; !b.SameSetup(l) {
 			continue
 		}
 		kept = append(kept, b)
@@ -462,7 +272,7 @@ func parseBlocks(path string, text []byte, list bool) (*Side, error) {
 		f.add(VaryModel, "model", b.Metadata.ModelID, true)
 		f.add(VaryParameters, "temperature", number(b.Metadata.Temperature), true)
 		f.add(VaryParameters, "seed", number(b.Metadata.Seed), true)
-		s.addRunner(Runner{ID: b.runner(), Agent: plumb.AgentInfo{Model: b.Metadata.ModelID}, Facts: f})
+		s.addRunner(Runner{ID: b.Runner(), Agent: plumb.AgentInfo{Model: b.Metadata.ModelID}, Facts: f})
 		s.ID, s.Suite = b.Metadata.RunID, b.SuiteVersion
 		runs[b.Metadata.RunID+b.Metadata.Timestamp] = true
 		ended := instant(b.Metadata.Timestamp)
@@ -473,45 +283,16 @@ func parseBlocks(path string, text []byte, list bool) (*Side, error) {
 	}
 	s.History = len(kept) > len(s.Runners)
 	for _, b := range kept {
-		if err := s.block(b); err != nil {
-			return nil, inFile(path, err.Error())
-		}
+		s.block(b)
 	}
 	return s.Side, nil
 }
 
-// known returns the error of a word of a block that no version of Plumb writes. i is its index in a list.
-func (b *resultBlock) known(path string, text []byte, i int, list bool) error {
-	pointer := ""
-	if list {
-		pointer = fmt.Sprintf("/%d", i)
-	}
-	for j := range b.Results {
-		r, at := &b.Results[j], fmt.Sprintf("%s/results/%d", pointer, j)
-		if err := word(path, text, at+"/outcome", r.Outcome, outcomes()); err != nil {
-			return err
-		}
-		if err := word(path, text, at+"/status", r.Status, statuses()); err != nil {
-			return err
-		}
-	}
-	for j := range b.NotMeasured {
-		at := fmt.Sprintf("%s/not_measured/%d/outcome", pointer, j)
-		if err := word(path, text, at, b.NotMeasured[j].Outcome, outcomes()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // block adds the results of one block.
-func (s *sideOf) block(b *resultBlock) error {
-	r := s.runner(b.runner())
+func (s *sideOf) block(b *results.Block) {
+	r := s.runner(b.Runner())
 	for i := range b.Results {
 		res := &b.Results[i]
-		if res.TestID == "" {
-			return fmt.Errorf("results.%d.test_id is missing in the block of %s", i, b.runner())
-		}
 		x := emptySample()
 		x.Outcome, x.Score, x.LatencyMs = res.Outcome, share(res.Score), positive(res.LatencyMs)
 		switch {
@@ -534,10 +315,4 @@ func (s *sideOf) block(b *resultBlock) error {
 			s.add(s.caseAt(Case{ID: n.TestID}), r, x)
 		}
 	}
-	return nil
-}
-
-// joinWords joins words and leaves out empty ones.
-func joinWords(words ...string) string {
-	return strings.Join(slices.DeleteFunc(words, func(w string) bool { return w == "" }), " ")
 }

@@ -151,7 +151,7 @@ func TestBadFiles(t *testing.T) {
 		{`{"results": [{"success": 1}]}`, "results.0.success: expected true or false, not a number"},
 		{
 			`{"suite_version": "v", "run_metadata": {"model_id": "m"}, "results": [{}]}`,
-			"results.0.test_id is missing in the block of m",
+			"0.results.0.test_id is missing",
 		},
 	} {
 		_, err := parseFile("f.json", []byte(test.text))

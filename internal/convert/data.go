@@ -30,37 +30,40 @@ func Data(path string, data []byte) *Rows {
 	if len(line) > 64<<10 {
 		return nil // no list of questions
 	}
-	hasKind := func(string, ...doc.Kind) bool { return true }
+	var row doc.Value
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".csv":
-		t, err := readTable(path, append(line, '\n'))
-		if err != nil {
+		columns, problems := doc.Columns(path, line)
+		if len(problems) > 0 {
 			return nil
 		}
-		d.Columns = t.columns
+		for _, c := range columns {
+			row.Members = append(row.Members, doc.Member{Key: c.Text(), Value: c})
+		}
 	case ".jsonl", ".ndjson":
 		v, _, ok := (&doc.JSON{File: path}).Parse(line, 1)
 		if !ok || v.Kind != doc.Map || detectRow(&v) != nil ||
 			v.Get("assertion") != nil || v.Get("assertions") != nil || v.Get("category") != nil {
 			return nil
 		}
-		for _, m := range v.Members {
-			d.Columns = append(d.Columns, m.Key)
-		}
-		hasKind = func(name string, kinds ...doc.Kind) bool { return slices.Contains(kinds, v.Get(name).Kind) }
+		row = v
 		d.cases = v.Get("id") != nil && v.Get("input") != nil
 	}
 	find := func(names []string, kinds ...doc.Kind) string {
 		for _, name := range names {
-			i := slices.IndexFunc(d.Columns, func(c string) bool { return strings.EqualFold(c, name) && hasKind(c, kinds...) })
-			if i >= 0 {
-				return d.Columns[i]
+			for _, m := range row.Members {
+				if strings.EqualFold(m.Key, name) && slices.Contains(kinds, m.Value.Kind) {
+					return m.Key
+				}
 			}
 		}
 		return ""
 	}
 	d.Prompt, d.Ideal = find(promptColumns(), doc.String), find(idealColumns(), doc.String, doc.Number, doc.Bool)
-	d.Checked = slices.ContainsFunc(d.Columns, func(c string) bool { return strings.HasPrefix(c, "__expected") })
+	for _, m := range row.Members {
+		d.Columns = append(d.Columns, m.Key)
+		d.Checked = d.Checked || strings.HasPrefix(m.Key, "__expected")
+	}
 	if len(d.Columns) == 0 {
 		return nil
 	}

@@ -7,65 +7,50 @@ import (
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/promptfoo"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// SuiteFile and ConfigFile are the names of the files that a conversion writes.
-const (
-	SuiteFile  = "suite.yaml"
-	ConfigFile = "plumb.yaml"
-)
-
-// Format is a foreign format.
-type Format struct {
-	// Name is what the format is, such as "a promptfoo config".
-	Name string
-	// Do is what to do with it, if plumb convert cannot read it.
-	Do string
-
-	convert func(w *work, data []byte) error
+// format is a foreign format.
+type format struct {
+	// name is what the format is, and do what to do with it if plumb convert cannot read it.
+	name, do string
+	convert  func(w *work, data []byte) error
 }
 
 // The formats.
 //
 //nolint:gochecknoglobals // never changed
 var (
-	promptfooFormat = Format{Name: "a promptfoo config"}
-	evalsFormat     = Format{Name: "an evals.json of skill-creator"}
-	openaiFormat    = Format{Name: "a data set of OpenAI evals"}
-	inspectFormat   = Format{Name: "a dataset of Inspect"}
-	csvFormat       = Format{Name: "a CSV file"}
-	skillgymFormat  = Format{Name: "a skillgym config", Do: "plumb reads it as it is: plumb run SUITE.ts"}
+	promptfooFormat = format{name: "a promptfoo config", convert: fromPromptfoo}
+	evalsFormat     = format{name: "an evals.json of skill-creator", convert: skillEvals}
+	openaiFormat    = format{name: "a data set of OpenAI evals", convert: openaiEvals}
+	inspectFormat   = format{name: "a dataset of Inspect", convert: inspect}
+	csvFormat       = format{name: "a CSV file", convert: csvSuite}
+	skillgymFormat  = format{name: "a skillgym config", do: "plumb reads it as it is: plumb run SUITE.ts"}
 )
 
-func known() string {
-	return "a promptfoo config, evals.json of skill-creator, data of OpenAI evals (JSON lines), datasets of Inspect " +
-		"(JSON, JSON lines), and CSV"
-}
-
-func with(f Format, convert func(*work, []byte) error) *Format {
-	f.convert = convert
-	return &f
-}
+const known = "known are a promptfoo config, evals.json of skill-creator, data of OpenAI evals (JSON lines), datasets " +
+	"of Inspect (JSON, JSON lines), and CSV"
 
 // Suggest returns the name of the foreign format of a file and what to do with it. It is false for
 // a file in no known foreign format.
 func Suggest(path string, data []byte) (name, do string, ok bool) {
-	f := Detect(path, data)
-	if f == nil || f.Name == csvFormat.Name {
+	f := detect(path, data)
+	if f == nil || f == &csvFormat {
 		if d := Data(path, data); d != nil && d.Prompt != "" && !d.cases {
 			return "data: questions without checks", "plumb init writes a suite that asks each row of it", true
 		}
 		return "", "", false
 	}
-	if f.Do != "" {
-		return f.Name, f.Do, true
+	if f.do != "" {
+		return f.name, f.do, true
 	}
-	return f.Name, "convert it: plumb convert " + path, true
+	return f.name, "convert it: plumb convert " + path, true
 }
 
-// Detect returns the format of a file, judging by its name and its content; nil for no known one.
-func Detect(path string, data []byte) *Format {
+// detect returns the format of a file, judging by its name and its content; nil for no known one.
+func detect(path string, data []byte) *format {
 	base := strings.ToLower(filepath.Base(path))
 	ext := filepath.Ext(base)
 	switch {
@@ -73,17 +58,17 @@ func Detect(path string, data []byte) *Format {
 		return &skillgymFormat
 	case lib.IsCode(base):
 		if strings.HasPrefix(base, "promptfoo") {
-			return with(promptfooFormat, fromPromptfoo)
+			return &promptfooFormat
 		}
 		return nil
 	case ext == ".csv":
-		return with(csvFormat, csvSuite)
+		return &csvFormat
 	}
 	data = bytes.TrimPrefix(data, []byte("\uFEFF"))
 	switch ext {
 	case ".yaml", ".yml":
-		if isPromptfoo(base, yamlKeys(data)) {
-			return with(promptfooFormat, fromPromptfoo)
+		if promptfoo.IsConfig(base, yamlKeys(data)) {
+			return &promptfooFormat
 		}
 	case ".json":
 		return detectJSON(base, data)
@@ -96,12 +81,12 @@ func Detect(path string, data []byte) *Format {
 	return nil
 }
 
-func detectJSON(base string, data []byte) *Format {
+func detectJSON(base string, data []byte) *format {
 	v, _, ok := (&doc.JSON{File: base}).Parse(data, 1)
 	switch {
 	case !ok:
 	case v.Kind == doc.List && len(v.List) > 0:
-		if f := detectRow(&v.List[0]); f != nil && f.Name == inspectFormat.Name {
+		if f := detectRow(&v.List[0]); f == &inspectFormat {
 			return f
 		}
 	case v.Kind == doc.Map:
@@ -110,24 +95,24 @@ func detectJSON(base string, data []byte) *Format {
 			keys = append(keys, m.Key)
 		}
 		if evals := v.Get("evals"); evals != nil && evals.Kind == doc.List && v.Get("skill_name") != nil {
-			return with(evalsFormat, skillEvals)
+			return &evalsFormat
 		}
-		if isPromptfoo(base, keys) {
-			return with(promptfooFormat, fromPromptfoo)
+		if promptfoo.IsConfig(base, keys) {
+			return &promptfooFormat
 		}
 	}
 	return nil
 }
 
 // detectRow detects the format of a line or an element.
-func detectRow(v *doc.Value) *Format {
+func detectRow(v *doc.Value) *format {
 	input := v.Get("input")
 	switch {
 	case v.Kind != doc.Map, input == nil, v.Get("category") != nil, v.Get("assertion") != nil, v.Get("assertions") != nil:
 	case v.Get("target") != nil || v.Get("choices") != nil:
-		return with(inspectFormat, inspect)
+		return &inspectFormat
 	case v.Get("ideal") != nil && input.Kind == doc.List:
-		return with(openaiFormat, openaiEvals)
+		return &openaiFormat
 	}
 	return nil
 }
@@ -140,21 +125,4 @@ func yamlKeys(data []byte) (keys []string) {
 		keys = append(keys, string(m[1]))
 	}
 	return keys
-}
-
-// isPromptfoo reports whether a file is a config of promptfoo, by its name or by keys that only
-// promptfoo has.
-func isPromptfoo(base string, keys []string) bool {
-	has := map[string]bool{}
-	for _, k := range keys {
-		has[k] = true
-	}
-	if has["cases"] || has["runners"] || has["suites"] {
-		return false
-	}
-	if strings.HasPrefix(base, "promptfooconfig.") {
-		return true
-	}
-	return has["providers"] && (has["prompts"] || has["tests"]) || has["targets"] && has["prompts"] ||
-		has["prompts"] && has["tests"] || has["defaultTest"] || has["scenarios"] && has["prompts"]
 }

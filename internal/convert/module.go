@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/convert/draft"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/promptfoo"
 	"github.com/plumb-eval/plumb/internal/script"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/internal/text"
@@ -36,52 +38,52 @@ __entry.invalid = (pattern) => { try { new RegExp(pattern); return ""; } catch (
 // moduleLimit is the time in which a config in code must load, and in which its function must end.
 const moduleLimit = 30 * time.Second
 
+// fromPromptfoo converts a configuration of promptfoo.
+func fromPromptfoo(w *work, data []byte) error {
+	var root draft.Node
+	var err error
+	if lib.IsCode(w.File) {
+		root, err = w.module(w.File)
+	} else {
+		root, err = promptfoo.Parse(w.File, data)
+	}
+	if err != nil {
+		return err
+	}
+	return promptfoo.Convert(&w.Draft, root, w.invalidRegExp)
+}
+
 // module returns what a config in JavaScript or TypeScript exports.
-func (w *work) module(file string) (node, error) {
+func (w *work) module(file string) (draft.Node, error) {
 	abs, err := filepath.Abs(file)
 	if err != nil {
-		return node{}, fmt.Errorf("convert %s: %w", file, err)
+		return draft.Node{}, fmt.Errorf("convert %s: %w", file, err)
 	}
 	names := map[string]bool{moduleName: true}
 	for name := range lib.Modules() {
 		names[name] = true
 	}
 	program, err := script.Build(script.BuildOptions{Entry: abs, Modules: names, Preload: []string{moduleName}})
-	var text string
+	var exported string
 	if err == nil {
-		text, err = w.execute(program, filepath.Dir(abs), "config", aFunction)
+		exported, err = w.execute(program, filepath.Dir(abs), "config", aFunction)
 	}
 	if err != nil {
-		if problems := (lib.Places{Origin: abs, Named: file}).Thrown(err); problems != nil {
-			return node{}, problems
-		}
-		return node{}, doc.Problems{{Pos: plumb.Position{File: file}, Message: err.Error(), Hint: plumb.Hint(err)}}
+		return draft.Node{}, lib.Places{Origin: abs, Named: file}.Problems(err)
 	}
-	v, problem := doc.ParseJSON(file, []byte(text))
+	v, problem := doc.ParseJSON(file, []byte(exported))
 	if problem != nil {
 		problem.Pos.Line, problem.Pos.Column = 0, 0
-		return node{}, doc.Problems{*problem}
+		return draft.Node{}, doc.Problems{*problem}
 	}
-	forget(&v)
-	return node{&source{name: file}, &v}, nil
-}
-
-// forget removes the places of a value that is not written in a file.
-func forget(v *doc.Value) {
-	v.Place = doc.Place{}
-	for i := range v.List {
-		forget(&v.List[i])
-	}
-	for i := range v.Members {
-		v.Members[i].Place = doc.Place{}
-		forget(&v.Members[i].Value)
-	}
+	v.MoveTo(doc.Place{}) // it is not written in the file
+	return draft.Node{File: file, Value: &v}, nil
 }
 
 // execute loads a program in a directory, and calls a function of the module that conversions need.
 // The program must not change files or start programs.
 func (w *work) execute(program *script.Program, dir, entry string, args ...any) (s string, err error) {
-	h := w.Host
+	h := w.host
 	h.ReadOnly = true
 	h.LoadTimeout = cmp.Or(h.LoadTimeout, moduleLimit)
 	options := h.Options(dir)
@@ -100,7 +102,8 @@ func (w *work) execute(program *script.Program, dir, entry string, args ...any) 
 	case w.ctx.Err() != nil:
 		return "", context.Cause(w.ctx)
 	case errors.Is(err, script.ErrTimeout), errors.Is(err, script.ErrDead):
-		return "", plumb.WithHint(fmt.Errorf("the function that it exports did not end within %s", text.Duration(h.LoadTimeout)),
+		limit := text.Duration(h.LoadTimeout)
+		return "", plumb.WithHint(fmt.Errorf("the function that it exports did not end within %s", limit),
 			"does it loop, or wait for something that never happens?")
 	}
 	return "", err //nolint:wrapcheck // it has the place
@@ -108,7 +111,7 @@ func (w *work) execute(program *script.Program, dir, entry string, args ...any) 
 
 // invalidRegExp returns why a pattern is no regular expression of JavaScript, or "".
 func (w *work) invalidRegExp(pattern string) string {
-	out, err := w.execute(script.Load(moduleName), w.dir, "invalid", pattern)
+	out, err := w.execute(script.Load(moduleName), w.Dir, "invalid", pattern)
 	if err != nil {
 		return err.Error()
 	}

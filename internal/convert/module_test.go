@@ -11,8 +11,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// TestF11_ConfigEnds: a config in code that does not end, or that fills the memory, is an error that names the file, and
-// leaves no temporary directory.
+// TestF11_ConfigEnds: a config in code that does not end, or that fills the memory, is an error
+// that names the file, and leaves no temporary directory.
 func TestF11_ConfigEnds(t *testing.T) {
 	for text, want := range map[string]string{
 		`while (true) {}`: "did not finish loading within 2s",

@@ -81,6 +81,8 @@ type Value struct {
 	written bool
 	// ambiguous is set for a number of YAML that JSON writes in another way, such as 010 or .5.
 	ambiguous bool
+	// plain is set for a scalar of YAML without quotes that [ParseWritten] read.
+	plain bool
 }
 
 // Member is one key of a mapping with its value. Place is the start of the key.
@@ -100,6 +102,9 @@ func (v *Value) Text() string {
 	}
 	return string(v.raw)
 }
+
+// Plain reports whether a string is a scalar of YAML without quotes that [ParseWritten] read.
+func (v *Value) Plain() bool { return v.plain }
 
 // Empty reports whether a string has no characters.
 func (v *Value) Empty() bool { return len(v.raw) == 0 || v.json && len(v.raw) == len(`""`) }

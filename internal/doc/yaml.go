@@ -121,6 +121,8 @@ type yamlReader struct {
 	file    string
 	// odd are the numbers that are not written in decimal.
 	odd Problems
+	// written is set if scalars without quotes are texts.
+	written bool
 }
 
 // plainNumber matches numbers in decimal, also with underscores between the digits of whole numbers.
@@ -146,66 +148,77 @@ func unprintable(c rune) bool {
 // ParseYAML parses a YAML file with at most so many values. A key that a mapping has twice is a
 // problem; one that a merge key brings is none.
 func ParseYAML(file string, data []byte, most int) (Value, *Problem) {
-	v, _, problem := parseYAML(file, data, most)
-	if problem != nil {
-		return Value{}, problem
-	}
-	if twice := v.duplicates(file).Sorted(); len(twice) > 0 {
-		return Value{}, &twice[0]
-	}
-	return v, nil
+	return (&yamlReader{file: file, most: most}).unique(data)
+}
+
+// ParseWritten is [ParseYAML] without the meaning of scalars, on which the versions of YAML do not
+// agree: one without quotes is a string, as it is written, and [Value.Plain] tells it from others.
+func ParseWritten(file string, data []byte, most int) (Value, *Problem) {
+	return (&yamlReader{file: file, most: most, written: true}).unique(data)
 }
 
 // YAML is [ParseYAML] for a document of Plumb: it reports all duplicate keys, and numbers that are not
 // written in decimal. ok reports whether there is a value, which can be used in spite of them.
 func YAML(file string, data []byte, most int) (v Value, problems Problems, ok bool) {
-	v, odd, problem := parseYAML(file, data, most)
+	r := &yamlReader{file: file, most: most}
+	v, problem := r.parse(data)
 	if problem != nil {
 		return Value{}, Problems{*problem}, false
 	}
-	return v, append(odd, v.duplicates(file)...).Sorted(), true
+	return v, append(r.odd, v.duplicates(file)...).Sorted(), true
 }
 
-func parseYAML(file string, data []byte, most int) (v Value, odd Problems, problem *Problem) {
+func (r *yamlReader) unique(data []byte) (Value, *Problem) {
+	v, problem := r.parse(data)
+	if problem != nil {
+		return Value{}, problem
+	}
+	if twice := v.duplicates(r.file).Sorted(); len(twice) > 0 {
+		return Value{}, &twice[0]
+	}
+	return v, nil
+}
+
+func (r *yamlReader) parse(data []byte) (v Value, problem *Problem) {
 	if !utf8.Valid(data) {
-		return Value{}, nil, new((&JSON{File: file}).invalidUTF8(data, 1))
+		return Value{}, new((&JSON{File: r.file}).invalidUTF8(data, 1))
 	}
 	for at, c := range string(data) {
 		if unprintable(c) {
-			return Value{}, nil, &Problem{
-				Pos: Position(file, data, at), Message: fmt.Sprintf("invalid YAML: the control character %U", c),
+			return Value{}, &Problem{
+				Pos: Position(r.file, data, at), Message: fmt.Sprintf("invalid YAML: the control character %U", c),
 				Hint: `write it in double quotes, such as "\u0007"`,
 			}
 		}
 	}
 	lines := bytes.Count(data, []byte("\n")) + 1
 	defer func() {
-		if r := recover(); r != nil { // the parser panics on some malformed texts
+		if reason := recover(); reason != nil { // the parser panics on some malformed texts
 			v, problem = Value{}, &Problem{
-				Pos: Place{1, 1}.In(file), Message: fmt.Sprintf("invalid YAML: %v", r),
+				Pos: Place{1, 1}.In(r.file), Message: fmt.Sprintf("invalid YAML: %v", reason),
 			}
 		}
 		if problem != nil { // the parser can also report a line after the last
 			problem.Pos.Line = min(problem.Pos.Line, lines)
 		}
 	}()
-	tokens, problem := yamlTokens(file, data, most)
+	tokens, problem := yamlTokens(r.file, data, r.most)
 	if problem != nil {
-		return Value{}, nil, problem
+		return Value{}, problem
 	}
 	parsed, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		message, _, _ := strings.Cut(err.Error(), "\n")
-		p := &Problem{Pos: Place{1, 1}.In(file), Message: "invalid YAML: " + message}
+		p := &Problem{Pos: Place{1, 1}.In(r.file), Message: "invalid YAML: " + message}
 		if e, ok := errors.AsType[*yaml.SyntaxError](err); ok {
-			p.Message, p.Pos = "invalid YAML: "+e.Message, placeOf(e.Token).In(file)
+			p.Message, p.Pos = "invalid YAML: "+e.Message, placeOf(e.Token).In(r.file)
 		}
 		if strings.Contains(p.Message, "found character '\t'") || strings.Contains(p.Message, "tab character") {
 			p.Hint = "indent YAML with spaces"
 		}
-		return Value{}, nil, p
+		return Value{}, p
 	}
-	r := &yamlReader{file: file, most: most, anchors: map[string]Value{}}
+	r.anchors = map[string]Value{}
 	var docs []ast.Node
 	for _, d := range parsed.Docs {
 		if d.Body != nil && d.Body.Type() != ast.CommentType && d.Body.Type() != ast.DirectiveType {
@@ -214,13 +227,13 @@ func parseYAML(file string, data []byte, most int) (v Value, odd Problems, probl
 	}
 	switch len(docs) {
 	case 0:
-		return Value{Place: Place{1, 1}}, nil, nil
+		return Value{Place: Place{1, 1}}, nil
 	case 1:
 		v = r.value(docs[0])
-		return v, r.odd, r.problem
+		return v, r.problem
 	}
-	return Value{}, nil, &Problem{
-		Pos: r.start(docs[1]).In(file), Message: "a second YAML document begins", Hint: "a file has only one",
+	return Value{}, &Problem{
+		Pos: r.start(docs[1]).In(r.file), Message: "a second YAML document begins", Hint: "a file has only one",
 	}
 }
 
@@ -257,6 +270,15 @@ func (r *yamlReader) value(n ast.Node) Value {
 		return r.fail(n, deepMessage())
 	}
 	v := Value{Place: r.start(n)}
+	if r.written {
+		switch n.(type) {
+		case *ast.NullNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode:
+			v.Kind, v.plain, v.raw = String, true, []byte(n.GetToken().Value)
+			return v
+		case *ast.StringNode:
+			v.plain = n.GetToken().Type == token.StringType
+		}
+	}
 	switch n := n.(type) {
 	case nil, *ast.NullNode:
 	case *ast.BoolNode:

@@ -2,345 +2,601 @@ package promptfoo
 
 import (
 	"encoding/json"
+	"fmt"
 	"regexp"
-	"regexp/syntax"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/plumb-eval/plumb/internal/convert/draft"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/template"
 )
 
-// Rubric returns the question to a judge that asks for a requirement.
-func Rubric(requirement string) string {
-	return "Does the answer meet this requirement? " + requirement
+// assertion is an assertion on its way to a check.
+type assertion struct {
+	kind string
+	not  bool
+	// value and threshold are nil if it has none.
+	value, threshold *doc.Value
+	at               doc.Place
+	// scored is set if the test has a threshold, so that the score of the check counts.
+	scored bool
+	// transform is the expression that changes the output for this assertion, or "".
+	transform string
+	// of is the conversion of a config, and test the test of the assertion. Both are nil for a cell of
+	// a data file, whose templates the suite renders.
+	of   *conversion
+	test *test
+	node draft.Node
+	// why is the reason why there is no check; "" if there is one.
+	why, hint string
 }
 
-// ParsesJSON is an expression of JavaScript: the output is JSON, and nothing else.
-const ParsesJSON = "(() => { try { JSON.parse(output); return true } catch { return false } })()"
-
-// CountWords is an expression of JavaScript: the number of words of the output.
-const CountWords = `output.trim().split(/\s+/).filter(Boolean).length`
-
-// ContainsJSON counts braces as promptfoo does, also within texts, and closes those that the output
-// leaves open. promptfoo reads YAML between them. An object in JSON or of words is certain, and so are
-// braces or quotes without their partners; the rest is an error, because only a YAML parser can decide it.
-const ContainsJSON = `(() => {
-  let unsure = false;
-  for (let from = output.indexOf("{"); from >= 0; from = output.indexOf("{", from + 1)) {
-    let depth = 0, to = from;
-    for (; to < output.length; to++) {
-      if (output[to] === "{") depth++;
-      if (output[to] === "}" && --depth === 0) break;
-    }
-    const text = output.slice(from, to + 1) + "}".repeat(depth);
-    if (depth > 0 && output.slice(from + 1).trim() === "") continue;
-    if (/^\{[\w .]*\}$/.test(text)) return true;
-    try { JSON.parse(text); return true } catch {}
-    const bare = text.replace(/"(?:[^"\\]|\\.)*"/g, "");
-    unsure ||= !bare.includes('"') && bare.split("{").length === bare.split("}").length;
-  }
-  if (unsure) throw new Error("promptfoo may read these braces as YAML, and so accept or refuse them");
-  return false;
-})()`
-
-// samePattern matches patterns that mean the same in JavaScript and in RE2.
-var samePattern = regexp.MustCompile(`^(?:[A-Za-z0-9 ,:;'"<>=!@#%&_~-]|\\[dwb.?*+()\[\]{}|^$/\\-]|\[[A-Za-z0-9 _.,:;-]+\]|\((?:\?:)?|[)|*+?^$]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\})*$`)
-
-// SamePattern reports whether a regular expression means the same in JavaScript, the dialect of
-// promptfoo, and in a regex check.
-func SamePattern(pattern string) bool {
-	if !samePattern.MatchString(pattern) {
-		return false
+// Check returns the check that a cell of a column __expected stands for. Its texts may have
+// templates, which the suite renders later. scored is set if the row has a threshold for its score.
+// why is set if there is no such check.
+func Check(cell string, at doc.Place, scored bool) (check doc.Value, why, hint string) {
+	node, why := ofCell(cell, at)
+	if why != "" {
+		return check, why, "write the check as an assertion under defaults"
 	}
-	_, err := syntax.Parse(pattern, syntax.Perl)
-	return err == nil
+	a := &assertion{scored: scored}
+	w := a.read(draft.Node{Value: &node})
+	check = w.check(a)
+	return check, a.why, a.hint
 }
 
-var modifier = regexp.MustCompile(`\(\?[a-zA-Z-]`)
-
-// BadPattern returns why promptfoo fails a regular expression, or "".
-func BadPattern(pattern string) (why, hint string) {
-	switch {
-	case pattern == "":
-		return "regex with an empty pattern is an error in promptfoo", ""
-	case modifier.MatchString(pattern):
-		return "a modifier such as (?i) in a regular expression, which promptfoo fails", "use [Aa], or icontains"
+// convert makes the check of an assertion of a config. weightless is set if it has the weight 0,
+// and so always passes.
+func (a *assertion) convert(n draft.Node) (check doc.Value, weightless bool) {
+	if !n.Is(doc.Map) || !n.Get("type").Is(doc.String) {
+		return a.refuse("an assertion must be a mapping with a type", ""), false
 	}
-	return "", ""
-}
-
-// RegExp returns an expression of JavaScript: the output matches a pattern.
-func RegExp(pattern string) string { return "new RegExp(" + Quote(pattern) + ").test(output)" }
-
-// Quote returns a value as JSON, which is also an expression of JavaScript.
-func Quote(v any) string {
-	text, _ := json.Marshal(v) //nolint:errchkjson // texts and lists of texts always have a form
-	return string(text)
-}
-
-var comparison = regexp.MustCompile(`^!?[\w.]+(\((?:"[^"]*"|'[^']*'|/[^/]+/\w*)?\))*(\.\w+(\((?:"[^"]*"|'[^']*')?\))?)*\s*([<>]=?|[!=]==?)\s*[\w.'" ]+$|^!?output\.(includes|startsWith|endsWith)\((?:"[^"]*"|'[^']*')\)$`)
-
-// decides matches expressions that are probably true or false, not a number that may be NaN.
-var decides = regexp.MustCompile(`[=!]==?|[<>]=?|\.(?:includes|startsWith|endsWith|test|some|every)\(`)
-
-// Decides reports whether an expression is certainly true or false. scored is set if the score of the
-// check counts.
-func Decides(source string, scored bool) bool {
-	return comparison.MatchString(source) || !scored && decides.MatchString(source) &&
-		!strings.ContainsAny(source, "{/*%?") && !strings.Contains(source, "JSON.parse")
-}
-
-// Script returns the expression of a js check with the verdict that promptfoo has for the value of an
-// expression: true, a number, or an object with pass, score and reason. threshold is "" if there is none.
-func Script(source string, not bool, threshold string, scored bool) string {
-	pass := "r > 0"
-	if threshold != "" {
-		pass = "r >= " + threshold
+	w := a.read(n)
+	if w.check == nil {
+		return a.refuse("the assertion "+n.Get("type").Text()+" cannot be carried over", w.instead), false
 	}
-	negate, score := "", "Number(r)"
-	if not {
-		negate, score = "!", "Number(!r)"
-	}
-	bounded := "Math.max(0, Math.min(1, r)) || 0"
-	if scored { // promptfoo does not bound it
-		bounded = "(() => { if (r >= 0 && r <= 1) return r; throw new Error(\"a score must be from 0 to 1\") })()"
-	}
-	return "((r) => {\n" +
-		"  if (typeof r === \"boolean\") return { pass: " + negate + "r, score: " + score + ", reason: \"\" };\n" +
-		"  if (typeof r === \"number\") return { pass: " + negate + "(" + pass + "), score: " + bounded + ", reason: String(r) };\n" +
-		"  if (typeof r?.pass === \"boolean\" && typeof r.score === \"number\" && typeof r.reason === \"string\")\n" +
-		"    return { pass: " + negate + "r.pass, score: r.score, reason: r.reason };\n" +
-		"  throw new Error(\"it must be a boolean, a number, or an object with pass, score and reason\");\n" +
-		"})(" + source + ")"
-}
-
-var statement = regexp.MustCompile(`^(let|const|var|return|if|for|while|throw|function|switch|try)\b`)
-
-// Expression returns JavaScript of promptfoo as an expression: one line is an expression, and several
-// lines are the body of a function.
-func Expression(text string) (source, why, hint string) {
-	text = strings.TrimSpace(text)
-	body := strings.Contains(text, "\n")
-	switch {
-	case body && !strings.Contains(text, "return"):
-		return "", "JavaScript of several lines without return, which promptfoo fails", "add return"
-	case body:
-		return "(() => {\n" + text + "\n})()", "", ""
-	case statement.MatchString(text) || strings.HasPrefix(text, "//") || text == "":
-		return "", "a JavaScript statement on one line, which promptfoo fails", "write an expression"
-	}
-	return strings.TrimSpace(strings.TrimSuffix(text, ";")), "", ""
-}
-
-// StrictSchema returns why promptfoo may judge a JSON Schema differently, or "". It refuses unknown
-// keywords, and its patterns are those of JavaScript.
-func StrictSchema(schema *doc.Value) string {
-	known := []string{
-		"$schema", "$id", "title", "description", "default", "examples", "type", "properties", "required", "items", "enum",
-		"const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems",
-		"maxItems", "uniqueItems", "additionalProperties", "anyOf", "allOf", "oneOf", "not", "pattern", "format",
-		"minProperties", "maxProperties", "multipleOf",
-	}
-	formats := []string{"date", "email", "date-time", "uuid", "ipv4"}
-	for i := range schema.Members {
-		key, v := schema.Members[i].Key, &schema.Members[i].Value
-		var within []*doc.Value
-		switch {
-		case !slices.Contains(known, key):
-			return "the keyword " + key + " of a schema"
-		case key == "pattern" && (v.Kind != doc.String || !samePattern.MatchString(v.Text())):
-			return "a pattern in a schema that may mean something else in Plumb"
-		case key == "format" && (v.Kind != doc.String || !slices.Contains(formats, v.Text())):
-			return "the format " + v.Text() + " of a schema"
-		case key == "type" && v.Kind == doc.List:
-			return "a list of types in a schema"
-		case key == "properties":
-			for j := range v.Members {
-				within = append(within, &v.Members[j].Value)
-			}
-		case key == "items", key == "additionalProperties", key == "not":
-			within = append(within, v)
-		case key == "anyOf", key == "allOf", key == "oneOf":
-			for j := range v.List {
-				within = append(within, &v.List[j])
-			}
-		}
-		for _, w := range within {
-			if why := StrictSchema(w); why != "" {
-				return why
-			}
+	for _, m := range n.Members {
+		if !slices.Contains([]string{"type", "value", "threshold", "weight", "metric", "transform", w.key}, m.Key) {
+			return a.refuse(fmt.Sprintf("the key %s of %s cannot be carried over", m.Key, a.kind), "remove it"), false
 		}
 	}
+	weight := n.Get("weight")
+	heavy, err := json.Number(weight.Text()).Float64()
+	if weight.OK() && (weight.Kind != doc.Number || err != nil || heavy < 0) {
+		return a.refuse("a weight that is not a positive number", ""), false
+	}
+	a.transform = a.test.pushed
+	if t := n.Get("transform"); t.OK() {
+		expr, why, hint := source(t.Value, &a.test.Vars)
+		if why != "" {
+			return a.refuse(why, hint), false
+		}
+		if a.transform = expr; a.test.pushed != "" {
+			a.transform = "((output) => " + parenthesized(expr) + ")(" + a.test.pushed + ")"
+		}
+	}
+	check = w.check(a)
+	switch {
+	case weight.OK() && heavy == 0 && w.key == "assert":
+		return a.refuse("an assert-set with weight 0", "remove it, or give it a weight"), false
+	case weight.OK() && heavy == 0:
+		return doc.Value{}, a.why == ""
+	case weight.OK() && weight.Text() != "1":
+		check.Set("weight", *weight.Value)
+	}
+	if metric := n.Get("metric").Text(); metric != "" {
+		check.Set("name", doc.NewString(a.literally(metric), a.at))
+	}
+	return check, false
+}
+
+// read reads the type, the value and the threshold.
+func (a *assertion) read(n draft.Node) words {
+	a.node, a.at = n, n.Place
+	a.kind, a.not = strings.CutPrefix(n.Get("type").Text(), "not-")
+	if v := n.Get("value"); v.OK() {
+		a.value = v.Value
+	}
+	if v := n.Get("threshold"); v.OK() {
+		a.threshold = v.Value
+	}
+	return wordsWith(a.kind)
+}
+
+// refuse says why there is no check. The first reason counts, and a check that is made after it is
+// not used.
+func (a *assertion) refuse(why, hint string) doc.Value {
+	if a.why == "" {
+		a.why, a.hint = why, hint
+	}
+	return doc.Value{}
+}
+
+// no is refuse where a text is needed.
+func (a *assertion) no(why, hint string) string {
+	a.refuse(why, hint)
 	return ""
 }
 
-// builder makes checks of Plumb at one place of a file.
-type builder struct {
-	at  doc.Place
-	not bool
-}
-
-func (b *builder) text(s string) doc.Value { return doc.NewString(s, b.at) }
-
-// spec makes a check with texts as its values.
-func (b *builder) spec(kind string, texts ...string) doc.Value {
-	v := doc.Value{Kind: doc.Map, Place: b.at}
-	v.Set("type", b.text(kind))
-	for i := 0; i+1 < len(texts); i += 2 {
-		v.Set(texts[i], b.text(texts[i+1]))
-	}
-	if b.not {
-		v.Set("not", doc.NewBool(true, b.at))
+// check makes a check of Plumb with texts as its values.
+func (a *assertion) check(kind string, texts ...string) doc.Value {
+	v := draft.Check(a.at, kind, texts...)
+	if a.not {
+		v.Set("not", doc.NewBool(true, a.at))
 	}
 	return v
 }
 
-// js makes a check of an expression that is true or false.
-func (b *builder) js(expr string) doc.Value {
-	if b.not {
+// js makes a check of an expression that is true or false. The expression sees the output.
+func (a *assertion) js(expr string) doc.Value {
+	if a.not {
 		expr = "!(" + expr + ")"
 	}
-	return (&builder{at: b.at}).spec("js", "expr", expr)
+	return a.script(expr)
 }
 
-// Check returns the check of Plumb for an assertion of a data file. Its texts may have templates,
-// which the suite renders later. scored is set if the row has a threshold for its score.
-func (a *Assertion) Check(at doc.Place, scored bool) (check doc.Value, why, hint string) {
-	b := &builder{at, a.Not}
-	templated := strings.Contains(a.Value, "{{") || strings.Contains(a.Value, "{%")
-	refuse := func(why, hint string) (doc.Value, string, string) { return doc.Value{}, why, hint }
-	number := func(key, text string) (doc.Value, string, string) {
-		n, ok := doc.NewNumber(text, at)
-		if !ok {
-			return refuse(a.Kind+": "+strconv.Quote(text)+" is not a number", "")
-		}
-		check.Set(key, n)
-		return check, "", ""
-	}
-	switch a.Kind {
-	case "equals":
-		check = b.spec("exact_match", "ideal", a.Value)
-		check.Set("trim", doc.NewBool(false, at))
-	case "starts-with":
-		if a.Value == "" {
-			return refuse("starts-with with an empty value is an error in promptfoo", "remove the assertion")
-		}
-		check = b.spec("starts_with", "ideal", a.Value)
-		check.Set("trim", doc.NewBool(false, at))
-	case "contains", "icontains":
-		if a.Value == "" {
-			return refuse(a.Kind+" with an empty value is an error in promptfoo", "")
-		}
-		check = b.spec("contains", "ideal", a.Value)
-	case "contains-any", "icontains-any", "contains-all", "icontains-all":
-		return a.several(b, scored)
-	case "regex":
-		if why, hint := BadPattern(a.Value); why != "" {
-			return refuse(why, hint)
-		}
-		if !templated && !SamePattern(a.Value) {
-			return b.js(RegExp(a.Value)), "", ""
-		}
-		check = b.spec("regex", "pattern", a.Value)
-	case "word-count":
-		if _, err := strconv.Atoi(a.Value); err != nil {
-			return refuse("word-count with a value that is no number", "")
-		}
-		return b.js(CountWords + " === " + a.Value), "", ""
-	case "is-json":
-		return a.isJSON(b, scored, templated)
-	case "contains-json":
-		if a.Valued {
-			return refuse("contains-json with a schema", "use is_json or json_schema, which read one JSON value")
-		}
-		return b.js(ContainsJSON), "", ""
-	case "javascript":
-		source, why, hint := Expression(a.Value)
-		if why != "" {
-			return refuse(why, hint)
-		}
-		if !a.Not && Decides(source, scored) {
-			return b.spec("js", "expr", source), "", ""
-		}
-		return (&builder{at: at}).spec("js", "expr", Script(source, a.Not, "", scored)), "", ""
-	case "latency", "cost":
-		check = b.spec(map[string]string{"latency": "max_latency_ms", "cost": "max_cost_usd"}[a.Kind])
-		return number("max", a.Threshold)
-	case "similar":
-		check = b.spec("semantic_similarity", "ideal", a.Value)
-		return number("threshold", a.Threshold)
-	case "llm-rubric":
-		check = b.spec("llm_judge", "judge_prompt", Rubric(a.Value))
-	}
-	if a.Kind == "icontains" {
-		check.Set("case_sensitive", doc.NewBool(false, at))
-	}
-	return check, "", ""
+// script makes a check of an expression that has the verdict.
+func (a *assertion) script(expr string) doc.Value {
+	return draft.Check(a.at, "js", "expr", a.literally(a.on(expr)))
 }
 
-// several makes the check of contains-any and its relatives.
-func (a *Assertion) several(b *builder, scored bool) (check doc.Value, why, hint string) {
-	insensitive, all := strings.HasPrefix(a.Kind, "i"), strings.HasSuffix(a.Kind, "-all")
-	if len(a.Words) == 0 {
-		return check, a.Kind + " with an empty list", "remove it"
+// on returns an expression on the transformed output. Only JavaScript sees a value that is no text.
+func (a *assertion) on(expr string) string {
+	switch {
+	case a.transform == "":
+		return expr
+	case a.kind == "javascript" || textMethods.MatchString(a.transform):
+		return "((output) => " + expr + ")(" + a.transform + ")"
 	}
-	if scored && all { // the score of contains_all is a share, and that of promptfoo is 0 or 1
-		if strings.Contains(a.Value, "{{") || strings.Contains(a.Value, "{%") {
-			return check, a.Kind + " with a template in a row with __threshold", "write the texts"
-		}
-		lower := ""
-		if insensitive {
-			lower = ".toLowerCase()"
-		}
-		return b.js(Quote(a.Words) + ".every((s) => output" + lower + ".includes(s" + lower + "))"), "", ""
+	return "((output) => " + expr + ")(((r) => typeof r === \"string\" ? r : JSON.stringify(r))(" + a.transform + "))"
+}
+
+// native reports whether a check of Plumb with the same rules can be used, which sees the output as
+// it is.
+func (a *assertion) native() bool { return a.transform == "" }
+
+// later reports whether a text has a template that the suite renders, so that its value is not
+// known.
+func (a *assertion) later(text string) bool { return a.of == nil && template.Is(text) }
+
+// literally returns a text of a check that the suite renders as the given text.
+func (a *assertion) literally(text string) string {
+	if a.of == nil {
+		return text
 	}
+	return template.Literal(text)
+}
+
+// text returns the value as a text without template tags.
+func (a *assertion) text() string {
+	if a.value == nil || a.value.Kind != doc.String {
+		return a.no(a.kind+" needs a text as its value", "put the value in quotes")
+	}
+	return a.rendered(a.value.Text())
+}
+
+// filled is text for an assertion that promptfoo refuses with an empty value.
+func (a *assertion) filled() string {
+	text := a.text()
+	if text == "" {
+		a.refuse(a.kind+" with an empty value is an error in promptfoo", "remove the assertion")
+	}
+	return text
+}
+
+// textFile matches the files whose text can be the value of an assertion.
+var textFile = regexp.MustCompile(`(?i)\.(txt|json|ya?ml|md)$`)
+
+// rendered returns a text as promptfoo renders it, with the content of the file that it names.
+func (a *assertion) rendered(text string) string {
+	if a.of == nil {
+		return text
+	}
+	if strings.HasPrefix(text, "file://") {
+		name, data, err := a.of.open(text)
+		if err != nil || !textFile.MatchString(name) {
+			return a.no("the value "+text+" cannot be carried over", "write the value into the assertion")
+		}
+		if text = strings.TrimSpace(string(data)); template.Is(text) {
+			return a.no("a template in "+name+" cannot be carried over", "write what it renders")
+		}
+		return text
+	}
+	out, ok := render(text, &a.test.Vars)
+	switch names, _ := undefined(text, &a.test.Vars); {
+	case !ok && len(names) > 0:
+		return a.no("the value of "+a.kind+" uses a variable that is not defined: "+names[0], "define it in vars")
+	case !ok:
+		return a.no("a template in the value of "+a.kind+" that does more than insert texts", "write what it renders")
+	case strings.HasPrefix(out, "file://"):
+		return a.no("a file as the value of "+a.kind+" that a variable names", "write the value into the assertion")
+	}
+	return out
+}
+
+// texts returns the texts of contains-any and its relatives.
+func (a *assertion) texts() (found []string) {
+	var list []doc.Value
+	switch {
+	case a.value != nil && a.value.Kind == doc.List:
+		for _, e := range a.value.List {
+			if e.Kind != doc.String {
+				a.refuse(a.kind+" with a value that is not a text", "put the value in quotes")
+			}
+			list = append(list, doc.NewString(a.rendered(e.Text()), a.at))
+		}
+	case a.value != nil && a.value.Kind == doc.String:
+		text := a.text()
+		if strings.ContainsAny(text, "\"\n\\") {
+			a.refuse(a.kind+" with quotes or line ends in a list with commas", "write the value as a list")
+		}
+		list = listed(text, a.at).List
+	default:
+		a.refuse(a.kind+" needs a list of texts", "")
+	}
+	for i := range list {
+		if list[i].Empty() {
+			a.refuse(a.kind+" with an empty text, which every output contains", "remove it")
+		}
+		found = append(found, list[i].Text())
+	}
+	if len(found) == 0 {
+		a.refuse(a.kind+" with an empty list", "remove it")
+	}
+	return found
+}
+
+// number returns the threshold.
+func (a *assertion) number() (n doc.Value, given bool) {
+	if a.threshold == nil {
+		return n, false
+	}
+	if a.threshold.Kind != doc.Number {
+		a.refuse("a threshold that is not a number", "")
+	}
+	return *a.threshold, true
+}
+
+func (a *assertion) equals() doc.Value {
+	switch v := a.value; {
+	case v == nil:
+		return a.refuse("equals without a value", "")
+	case v.Kind == doc.Number, v.Kind == doc.Bool:
+		return a.same(v.Text())
+	case v.Kind == doc.String:
+		return a.same(a.text())
+	case hasDate(v):
+		return a.refuse("equals with an unquoted date", "put the date in quotes")
+	case template.Is(string(v.JSON())):
+		return a.refuse("a template in the value of equals that is no text", "write what it renders")
+	case !a.native():
+		return a.refuse("a transform of equals with a value that is no text", "")
+	default:
+		return a.js("((want, same) => { try { return same(JSON.parse(output), want) } catch { return false } })(" +
+			string(v.JSON()) + ", " + sameJSON + ")")
+	}
+}
+
+// same makes a check that the output is a text, with all white space.
+func (a *assertion) same(text string) doc.Value {
+	return a.untrimmed("exact_match", "output === "+quote(text), text)
+}
+
+func (a *assertion) startsWith() doc.Value {
+	text := a.filled()
+	return a.untrimmed("starts_with", "output.startsWith("+quote(text)+")", text)
+}
+
+// untrimmed makes a check of the output with all white space, or of an expression for the same.
+func (a *assertion) untrimmed(kind, expr, ideal string) doc.Value {
+	if !a.native() {
+		return a.js(expr)
+	}
+	check := a.check(kind, "ideal", a.literally(ideal))
+	check.Set("trim", doc.NewBool(false, a.at))
+	return check
+}
+
+// sameJSON compares two JSON values; the order of keys does not matter.
+const sameJSON = "function same(a, b) { return a === b || a !== null && b !== null && typeof a === \"object\" && " +
+	"typeof b === \"object\" && Array.isArray(a) === Array.isArray(b) && Object.keys(a).length === Object.keys(b).length && " +
+	"Object.keys(a).every((k) => Object.hasOwn(b, k) && same(a[k], b[k])) }"
+
+func (a *assertion) contains() doc.Value {
+	if a.value != nil && a.value.Kind == doc.Number && a.kind == "contains" {
+		return a.finds("contains", a.value.Text())
+	}
+	check := a.finds("contains", a.filled())
+	if a.why == "" && template.Is(a.value.Text()) && a.native() {
+		check.Set("ideal", *a.value) // the suite inserts the variables
+	}
+	return check
+}
+
+func (a *assertion) containsSeveral() doc.Value {
 	kind := "contains_any"
-	if all {
+	if strings.HasSuffix(a.kind, "-all") {
 		kind = "contains_all"
 	}
-	check = b.spec(kind)
-	list := doc.Value{Kind: doc.List, Place: b.at}
-	for _, w := range a.Words {
-		list.List = append(list.List, b.text(w))
+	return a.finds(kind, a.texts()...)
+}
+
+// finds makes a check that looks for a text, or for one or all texts of a list.
+func (a *assertion) finds(kind string, texts ...string) doc.Value {
+	list, raw := doc.Value{Kind: doc.List, Place: a.at}, doc.Value{Kind: doc.List}
+	later := false
+	for _, text := range texts {
+		list.List = append(list.List, doc.NewString(a.literally(text), a.at))
+		raw.List = append(raw.List, doc.NewString(text, a.at))
+		later = later || a.later(text)
 	}
-	check.Set("ideal", list)
+	insensitive := strings.HasPrefix(a.kind, "i")
+	share := a.scored && kind == "contains_all" // its score is a share, and that of promptfoo is 0 or 1
+	if a.native() && !share {
+		check := a.check(kind)
+		if kind == "contains" {
+			check.Set("ideal", list.List[0])
+		} else {
+			check.Set("ideal", list)
+		}
+		if insensitive {
+			check.Set("case_sensitive", doc.NewBool(false, a.at))
+		}
+		return check
+	}
+	if later {
+		return a.refuse(a.kind+" with a template in a row with __threshold", "write the texts")
+	}
+	lower := ""
 	if insensitive {
-		check.Set("case_sensitive", doc.NewBool(false, b.at))
+		lower = ".toLowerCase()"
 	}
-	return check, "", ""
+	if kind == "contains" {
+		return a.js("output" + lower + ".includes(" + quote(texts[0]) + lower + ")")
+	}
+	method := map[string]string{"contains_any": "some", "contains_all": "every"}[kind]
+	return a.js(string(raw.JSON()) + "." + method + "((s) => output" + lower + ".includes(s" + lower + "))")
 }
 
-// isJSON makes the check of is-json, with a schema in JSON or YAML after the colon.
-func (a *Assertion) isJSON(b *builder, scored, templated bool) (check doc.Value, why, hint string) {
-	if !a.Valued {
-		return b.js(ParsesJSON), "", ""
+func (a *assertion) regex() doc.Value {
+	pattern := a.text()
+	if why, hint := badPattern(pattern); why != "" {
+		return a.refuse(why, hint)
 	}
-	schema, problem := doc.ParseYAML("schema.yaml", []byte(a.Value), doc.CaseValues)
+	if a.native() && (a.later(pattern) || isSamePattern(pattern)) {
+		return a.check("regex", "pattern", a.literally(pattern))
+	}
+	if a.of != nil {
+		if why := a.of.invalid(pattern); why != "" {
+			return a.refuse("an invalid regular expression, which promptfoo fails, also when negated: "+why, "correct the pattern")
+		}
+	}
+	return a.js(regExp(pattern))
+}
+
+// isJSON makes the check of is-json, with a schema as a mapping, or as a text in JSON or YAML.
+func (a *assertion) isJSON() doc.Value {
+	schema := a.value
+	if schema == nil {
+		return a.js(parsesJSON)
+	}
+	if !a.native() {
+		return a.refuse("a transform of is-json with a schema", "use transform of the test")
+	}
+	if schema.Kind == doc.String && !a.later(schema.Text()) {
+		parsed, err := Parse("schema.yaml", []byte(a.text()))
+		if err != nil {
+			return a.refuse("a schema that is neither JSON nor YAML", "")
+		}
+		schema = parsed.Value
+	}
 	switch {
-	case templated:
-		return check, "a template in a schema", "write what it renders"
-	case problem != nil:
-		return check, "a schema that is neither JSON nor YAML", ""
+	case template.Is(string(schema.JSON())):
+		return a.refuse("a template in a schema", "write what it renders")
 	case schema.Kind != doc.Map:
-		return check, "a schema that is no mapping", ""
-	case scored:
-		return check, "is-json with a schema in a test with a threshold", ""
+		return a.refuse("a schema that is no mapping", "")
+	case a.scored:
+		return a.refuse("is-json with a schema in a test with a threshold", "")
 	}
-	if why := StrictSchema(&schema); why != "" {
-		return check, why, "use a js check"
+	if why := strictSchema(schema); why != "" {
+		return a.refuse(why, "use a js check")
 	}
-	if schema.Get("$schema") == nil {
-		schema.Set("$schema", b.text(Draft))
+	own := schema.Copy()
+	if own.Get("$schema") == nil {
+		own.Members = append([]doc.Member{{Key: "$schema", Value: doc.NewString(schemaDraft, a.at)}}, own.Members...)
 	}
-	schema.MoveTo(b.at)
-	one := &builder{at: b.at}
-	parses, fits := one.spec("js", "expr", ParsesJSON, "name", "is JSON"), one.spec("json_schema")
-	fits.Set("schema", schema)
-	check = b.spec("all_of")
-	check.Set("assertions", doc.Value{Kind: doc.List, Place: b.at, List: []doc.Value{parses, fits}})
-	return check, "", ""
+	own.MoveTo(a.at)
+	fits := draft.Check(a.at, "json_schema")
+	fits.Set("schema", own)
+	check := a.check("all_of")
+	check.Set("assertions", doc.Value{Kind: doc.List, Place: a.at, List: []doc.Value{
+		draft.Check(a.at, "js", "expr", parsesJSON, "name", "is JSON"), fits,
+	}})
+	return check
 }
 
-// Draft is the version of JSON Schema that promptfoo reads.
-const Draft = "http://json-schema.org/draft-07/schema#"
+// schemaDraft is the version of JSON Schema that promptfoo reads.
+const schemaDraft = "http://json-schema.org/draft-07/schema#"
+
+func (a *assertion) containsJSON() doc.Value {
+	if a.value != nil {
+		return a.refuse("contains-json with a schema", "use is_json or json_schema, which read one JSON value")
+	}
+	return a.js(bracesJSON)
+}
+
+func (a *assertion) javascript() doc.Value {
+	var expr, why, hint string
+	if a.of == nil {
+		expr, why, hint = expression(a.value.Text()) // a js check has the variables of its row
+	} else {
+		expr, why, hint = source(a.value, &a.test.Vars)
+	}
+	if why != "" {
+		return a.refuse(why, hint)
+	}
+	least, given := a.number()
+	if isVerdict(expr, a.scored) && (a.of != nil || !a.not) { // the hashes of cases have this form
+		check := a.check("js", "expr", a.literally(a.on(expr)))
+		if given {
+			check.Set("threshold", least)
+		}
+		return check
+	}
+	return a.script(verdictOf(expr, a.not, least.Text(), a.scored))
+}
+
+func (a *assertion) levenshtein() doc.Value {
+	text := a.text()
+	most := "5"
+	if n, given := a.number(); given {
+		most = n.Text()
+	}
+	return a.js("((a, b) => {\n  let row = [...Array(b.length + 1).keys()];\n  for (let i = 0; i < a.length; i++) {\n" +
+		"    const next = [i + 1];\n    for (let j = 0; j < b.length; j++) {\n" +
+		"      next.push(Math.min(row[j + 1] + 1, next[j] + 1, row[j] + (a[i] === b[j] ? 0 : 1)));\n    }\n    row = next;\n  }\n" +
+		"  return row[b.length];\n})(output, " + quote(text) + ") <= " + most)
+}
+
+func (a *assertion) wordCount() doc.Value {
+	v := a.value
+	switch {
+	case v != nil && v.Kind == doc.Number:
+		return a.js(countWords + " === " + v.Text())
+	case v != nil && v.Kind == doc.String:
+		text := a.text()
+		if _, err := strconv.Atoi(text); err != nil {
+			return a.refuse("word-count with a value that is no number", "")
+		}
+		return a.js(countWords + " === " + text)
+	case v != nil && v.Kind == doc.Map:
+		var parts []string
+		for i := range v.Members {
+			m := &v.Members[i]
+			sign := map[string]string{"min": ">=", "max": "<="}[m.Key]
+			if m.Value.Kind != doc.Number || sign == "" {
+				return a.refuse("word-count with "+m.Key, "it has min and max")
+			}
+			parts = append(parts, "n "+sign+" "+m.Value.Text())
+		}
+		if len(parts) > 0 {
+			return a.js("((n) => " + strings.Join(parts, " && ") + ")(" + countWords + ")")
+		}
+	}
+	return a.refuse("word-count without a number, min or max is an error in promptfoo", "")
+}
+
+// overlap makes a check of the words that the output shares with a text. The checks of Plumb have
+// the scores of promptfoo.
+func (a *assertion) overlap() doc.Value {
+	text := a.text()
+	if !a.native() || a.scored && a.not {
+		return a.refuse(a.kind+" with a transform, or negated in a test with a threshold", "")
+	}
+	check := a.check(strings.TrimSuffix(a.kind, "-n"), "ideal", a.literally(text))
+	if least, ok := a.number(); ok {
+		check.Set("threshold", least)
+	}
+	return check
+}
+
+// limit makes the check of latency and cost.
+func (a *assertion) limit() doc.Value {
+	most, ok := a.number()
+	if !ok || !a.native() {
+		return a.refuse(a.kind+" without a threshold, or with a transform", "")
+	}
+	check := a.check(map[string]string{"latency": "max_latency_ms", "cost": "max_cost_usd"}[a.kind])
+	check.Set("max", most)
+	return check
+}
+
+// set makes the check of an assert-set.
+func (a *assertion) set() doc.Value {
+	if a.not {
+		return a.refuse("not-assert-set is an error in promptfoo", "")
+	}
+	if a.transform != "" {
+		return a.refuse("a transform of an assert-set", "set it on the assertions")
+	}
+	checks := doc.Value{Kind: doc.List, Place: a.at}
+	dropped := false
+	for _, n := range a.node.Get("assert").All() {
+		check, weightless := a.of.assert(a.test, n)
+		dropped = dropped || weightless
+		if check.Kind == doc.Map {
+			checks.List = append(checks.List, check)
+		}
+	}
+	if len(checks.List) == 0 || dropped {
+		return a.refuse("an assert-set that is empty, or with assertions of weight 0", "")
+	}
+	check := a.check("all_of")
+	check.Set("assertions", checks)
+	if least, ok := a.number(); ok {
+		check.Set("min_score", least)
+	}
+	return check
+}
+
+// rubric makes the check of a question to a judge.
+func (a *assertion) rubric() doc.Value {
+	if a.value == nil || a.value.Kind != doc.String || !a.native() || a.threshold != nil ||
+		a.of != nil && (a.value.Empty() || strings.HasPrefix(a.value.Text(), "file://")) {
+		return a.refuse("llm-rubric with a threshold, a transform, or a value that is no text", "use llm_judge")
+	}
+	if !a.carried(a.value) {
+		return a.refuse("a template in a rubric that cannot be carried over", "write what it renders")
+	}
+	a.model("judge")
+	return a.check("llm_judge", "judge_prompt", "Does the answer meet this requirement? "+a.value.Text())
+}
+
+func (a *assertion) similar() doc.Value {
+	v := a.value
+	if v == nil || !a.native() || v.Kind != doc.String && (v.Kind != doc.List || len(v.List) == 0) {
+		return a.refuse("similar without a text, or with a transform", "")
+	}
+	if !a.carried(v) {
+		return a.refuse("a template of similar that cannot be carried over", "write what it renders")
+	}
+	a.model("embedder")
+	check := a.check("semantic_similarity")
+	check.Set("ideal", *v)
+	least, ok := a.number()
+	if !ok {
+		least = jsNumber("0.75", a.at)
+	}
+	check.Set("threshold", least)
+	return check
+}
+
+// model makes the provider of the assertion that of the whole config, which has one judge and one
+// embedder.
+func (a *assertion) model(role string) {
+	n := a.node.Get("provider")
+	if !n.OK() || a.of == nil {
+		return
+	}
+	runner, why := a.of.provider(n)
+	to := map[string]*doc.Value{"judge": &a.of.Judge, "embedder": &a.of.Embedder}[role]
+	switch {
+	case why != "":
+		a.refuse("the provider of an assertion: "+why, "set "+role+" in plumb.yaml")
+	case to.Kind != doc.Null && string(to.JSON()) != string(runner.JSON()):
+		a.refuse("assertions with different providers", "a config has one "+role)
+	default:
+		*to = runner
+	}
+}
+
+// carried reports whether the suite renders the templates of a value as promptfoo does.
+func (a *assertion) carried(v *doc.Value) bool {
+	if a.of == nil {
+		return true
+	}
+	names, trouble := undefined(string(v.JSON()), &a.test.Vars)
+	return trouble == "" && len(names) == 0
+}

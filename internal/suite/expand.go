@@ -3,6 +3,7 @@ package suite
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/js"
+	"github.com/plumb-eval/plumb/internal/promptfoo"
 	"github.com/plumb-eval/plumb/internal/template"
 )
 
@@ -126,8 +128,7 @@ func (x *expander) readData(v *doc.Value) []doc.Value {
 			if !ok {
 				continue
 			}
-			found, problems := rows(x.files.in(name), text)
-			x.problems = append(x.problems, problems...)
+			found := x.rows(x.files.in(name), text)
 			base := x.sources.add(x.files.in(name), x.lines)
 			x.lines = lineEnds([]byte(text)) + 1
 			for i := range found {
@@ -143,83 +144,143 @@ func (x *expander) readData(v *doc.Value) []doc.Value {
 	return all
 }
 
+// rows returns the rows of a data file, which are mappings. Their lines count from the start of the file.
+func (x *expander) rows(file, text string) []doc.Value {
+	v, problems := doc.ParseData(file, []byte(text), doc.ParseYAML)
+	add := func(at doc.Place, message, hint string) {
+		problems = append(problems, doc.Problem{Pos: at.In(file), Message: message, Hint: hint})
+	}
+	table := slices.Contains([]string{".csv", ".tsv"}, strings.ToLower(filepath.Ext(file)))
+	start := doc.Place{Line: 1, Column: 1}
+	switch {
+	case len(problems) > 0:
+	case v.Kind != doc.List:
+		add(v.Place, "the file must be a list of rows, not "+v.Kind.String(), "each row is a mapping of variables")
+	case len(v.List) == 0:
+		hint := map[bool]string{true: "each line after the names of the columns is one case"}[table]
+		add(start, "the file has no rows", hint)
+	}
+	for i := range v.List {
+		row := &v.List[i]
+		if row.Kind != doc.Map {
+			add(row.Place, "a row must be a mapping of variables, not "+row.Kind.String(), "")
+		}
+		for _, n := range row.Infinite() {
+			add(n.Place, "a number must be finite", "")
+		}
+	}
+	if table && len(v.List) > 0 {
+		columns := v.List[0].Members
+		if len(columns) == 1 && strings.ContainsAny(columns[0].Key, ";\t") {
+			add(start, fmt.Sprintf("the file has one column with the name %q", columns[0].Key),
+				"separate columns with commas, or use a .tsv file for tabs")
+			v.List = nil
+		}
+		for i, c := range columns {
+			if c.Key == "" {
+				add(c.Place, fmt.Sprintf("column %d has no name", i+1), "")
+			}
+		}
+	}
+	x.problems = append(x.problems, problems...)
+	return v.List
+}
+
 // row turns a row of data into a case. Its columns are variables, except id and those that begin with two underscores,
 // which have the meaning that they have in promptfoo. ok is false for a row without checks that has an
 // unknown column: the name of the column is the problem, and not each row.
 func (x *expander) row(row *doc.Value) (c doc.Value, ok bool) {
-	ok = true
-	c = doc.Value{Kind: doc.Map, Place: row.Place}
-	vars := doc.Value{Kind: doc.Map, Place: row.Place}
-	metadata, checks := doc.Value{Kind: doc.Map, Place: row.Place}, doc.Value{Kind: doc.List, Place: row.Place}
-	metric, limit := "", row.Get("__threshold")
-	scored := limit != nil && limit.Text() != ""
-	set := func(key string, m *doc.Member) {
-		c.Members = append(c.Members, doc.Member{Key: key, Place: m.Place, Value: m.Value})
+	mapping := func(members []doc.Member) doc.Value {
+		return doc.Value{Kind: doc.Map, Place: row.Place, Members: members}
 	}
-	for i := range row.Members {
-		m := &row.Members[i]
-		name, special := strings.CutPrefix(m.Key, "__")
-		text := m.Value.Text()
-		key, isMetadata := strings.CutPrefix(name, "metadata:")
-		number, isCheck := strings.CutPrefix(name, "expected")
-		switch _, err := strconv.Atoi(number); {
-		case m.Key == "id":
-			if m.Value.Kind == doc.Number {
-				m.Value = doc.NewString(text, m.Value.Place)
-			}
-			if !m.Value.Empty() || m.Value.Kind != doc.String {
-				set("id", m)
-			}
-		case !special:
-			vars.Members = append(vars.Members, *m)
-		case text == "" && m.Value.Kind == doc.String:
-		case isCheck && strings.TrimSpace(text) == "" && m.Value.Kind == doc.String:
-		case isCheck && (number == "" || err == nil):
-			if spec, read := x.expectation(m, scored); read {
-				checks.List = append(checks.List, spec)
-			}
-		case name == "prefix" || name == "suffix":
-			set(m.Key, m)
-		case name == "description":
-			metadata.Members = append(metadata.Members, doc.Member{Key: name, Place: m.Place, Value: m.Value})
-		case isMetadata && key != "":
-			metadata.Members = append(metadata.Members, doc.Member{Key: key, Place: m.Place, Value: m.Value})
-		case name == "metric":
-			metric = text
-		case name == "threshold":
-			if at, isNumber := doc.NewNumber(text, m.Value.Place); isNumber {
-				set("min_score", &doc.Member{Place: m.Place, Value: at})
-			} else {
-				x.add(m.Value.Place, fmt.Sprintf("__threshold must be a number from 0 to 1, not %q", text), "")
-			}
-		default:
-			ok = false
-			column := x.sources.in(m.Place).File + "\x00" + m.Key
-			if x.columns[column] {
-				continue // one mistake of a header is one problem
-			}
-			if x.columns == nil {
-				x.columns = map[string]bool{}
-			}
-			x.columns[column] = true
-			x.add(m.Place, fmt.Sprintf("unknown column %q", m.Key),
-				"known: __expected, __expected1, __prefix, __suffix, __description, __metric, __threshold, __metadata:NAME")
+	c = mapping(nil)
+	set := func(key string, m *doc.Member) {
+		if m != nil {
+			c.Members = append(c.Members, doc.Member{Key: key, Place: m.Place, Value: m.Value})
 		}
 	}
-	c.Members = append(c.Members, doc.Member{Key: "vars", Place: row.Place, Value: vars})
-	if len(metadata.Members) > 0 {
-		c.Members = append(c.Members, doc.Member{Key: "metadata", Place: row.Place, Value: metadata})
+	r := promptfoo.ReadRow(row)
+	var vars []doc.Member
+	for _, m := range r.Vars {
+		switch {
+		case m.Key != "id":
+			vars = append(vars, m)
+		case m.Value.Kind == doc.Number:
+			m.Value = doc.NewString(m.Value.Text(), m.Value.Place)
+			set("id", &m)
+		case !m.Value.Empty() || m.Value.Kind != doc.String:
+			set("id", &m)
+		}
+	}
+	set("__prefix", r.Prefix)
+	set("__suffix", r.Suffix)
+	set("vars", &doc.Member{Place: row.Place, Value: mapping(vars)})
+	metadata := r.Metadata
+	if r.Description != nil {
+		metadata = append(metadata, doc.Member{Key: "description", Place: r.Description.Place, Value: r.Description.Value})
+	}
+	if len(metadata) > 0 {
+		set("metadata", &doc.Member{Place: row.Place, Value: mapping(metadata)})
+	}
+	scored := r.Threshold != nil
+	if scored {
+		text := r.Threshold.Value.Text()
+		least, isNumber := doc.NewNumber(text, r.Threshold.Value.Place)
+		if isNumber {
+			set("min_score", &doc.Member{Place: r.Threshold.Place, Value: least})
+		} else {
+			x.add(least.Place, fmt.Sprintf("__threshold must be a number from 0 to 1, not %q", text), "")
+		}
+	}
+	checks := doc.Value{Kind: doc.List, Place: row.Place}
+	for i := range r.Expected {
+		if spec, read := x.expectation(&r.Expected[i], scored); read {
+			if r.Metric != nil {
+				spec.Set("name", doc.NewString(template.Literal(r.Metric.Value.Text()), row.Place))
+			}
+			checks.List = append(checks.List, spec)
+		}
 	}
 	if len(checks.List) > 0 {
-		if metric != "" {
-			for i := range checks.List {
-				name := doc.Member{Key: "name", Place: row.Place, Value: doc.NewString(template.Literal(metric), row.Place)}
-				checks.List[i].Members = append(checks.List[i].Members, name)
-			}
-		}
-		c.Members = append(c.Members, doc.Member{Key: "assertions", Place: row.Place, Value: checks})
+		set("assertions", &doc.Member{Place: row.Place, Value: checks})
 	}
-	return c, ok || len(checks.List) > 0
+	return c, !x.unknownColumns(r.Unknown) || len(checks.List) > 0
+}
+
+// unknownColumns reports the names of the columns of cells with a text, each once.
+func (x *expander) unknownColumns(cells []doc.Member) (found bool) {
+	for _, m := range cells {
+		if m.Value.Kind == doc.String && m.Value.Empty() {
+			continue
+		}
+		found = true
+		column := x.sources.in(m.Place).File + "\x00" + m.Key
+		if x.columns[column] {
+			continue // one mistake of a header is one problem
+		}
+		if x.columns == nil {
+			x.columns = map[string]bool{}
+		}
+		x.columns[column] = true
+		x.add(m.Place, fmt.Sprintf("unknown column %q", m.Key), "known: "+promptfoo.Columns)
+	}
+	return found
+}
+
+// expectation returns the check that a cell of a column __expected stands for, in the words of
+// promptfoo: a word and a value, such as contains:Paris, or the right answer itself. scored is set if
+// the row has a threshold.
+func (x *expander) expectation(cell *doc.Member, scored bool) (spec doc.Value, ok bool) {
+	v := &cell.Value
+	if v.Kind == doc.Map || v.Kind == doc.List || v.Kind == doc.Null {
+		x.add(v.Place, cell.Key+" must be a text, not "+v.Kind.String(), "")
+		return spec, false
+	}
+	spec, why, hint := promptfoo.Check(v.Text(), v.Place, scored)
+	if why != "" {
+		x.add(v.Place, why, hint)
+	}
+	return spec, why == ""
 }
 
 // own are the keys of a case that the expanded cases do not have.

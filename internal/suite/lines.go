@@ -272,7 +272,7 @@ func (r *lineReader) readChunk(c *chunk) {
 	r.problems, r.summary = nil, Summary{}
 	line := c.line
 	for rest := c.text; len(rest) > 0; {
-		s, after := cutLine(rest)
+		s, after := doc.CutLine(rest)
 		rest = after
 		line++
 		if blank(s) {

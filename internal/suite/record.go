@@ -26,7 +26,7 @@ type recordedCase struct {
 func recordedCases(file string, data []byte) (cases []recordedCase) {
 	for line := 1; len(data) > 0; line++ {
 		var text []byte
-		text, data = cutLine(data)
+		text, data = doc.CutLine(data)
 		var c struct {
 			ID string `json:"id"`
 		}

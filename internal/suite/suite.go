@@ -176,22 +176,6 @@ func addCounts(to *map[string]int, from map[string]int) {
 	}
 }
 
-// cutLine returns the first line of text, without its end (LF, CRLF or CR), and the rest.
-func cutLine(text []byte) (line, rest []byte) {
-	end := bytes.IndexByte(text, '\n')
-	after := end + 1
-	if end < 0 {
-		end, after = len(text), len(text)
-	}
-	if r := bytes.IndexByte(text[:end], '\r'); r >= 0 {
-		if r+1 == end && after > end { // CRLF
-			return text[:r], text[after:]
-		}
-		return text[:r], text[r+1:]
-	}
-	return text[:end], text[after:]
-}
-
 func blank(line []byte) bool {
 	return len(line) == 0 || line[0] != '{' && len(bytes.TrimLeftFunc(line, isPythonSpace)) == 0
 }

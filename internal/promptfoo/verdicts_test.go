@@ -1,4 +1,4 @@
-package convert_test
+package promptfoo_test
 
 import (
 	"bytes"
@@ -23,20 +23,22 @@ import (
 )
 
 // goldenFile is the part of an archive with the verdicts of promptfoo 0.123.1. Each line has the
-// number of the test and of the prompt, the label of the prompt, and the outcome. To write them anew:
+// number of the test and of the prompt, the label of the prompt, and the outcome. To write them
+// anew:
 //
 //	npm i --prefix /tmp/pf promptfoo@0.123.1
-//	UPDATE=1 PROMPTFOO=/tmp/pf/node_modules/promptfoo/dist/src/main.js go test ./internal/convert -run TestVerdicts
+//	UPDATE=1 PROMPTFOO=/tmp/pf/node_modules/promptfoo/dist/src/main.js go test ./internal/promptfoo -run TestVerdicts
 const goldenFile = "verdicts"
 
 // TestVerdicts converts each configuration of the corpus and runs it on a server that answers with
 // the prompt, as the provider echo of promptfoo does. Each row must have promptfoo's outcome, or be
-// left out with a named reason, or be an error where promptfoo says that its own check failed to run.
+// left out with a named reason, or be an error where promptfoo says that its own check failed to
+// run.
 func TestVerdicts(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(echo))
 	t.Cleanup(server.Close)
-	files, err := filepath.Glob("testdata/promptfoo/*.txtar")
+	files, err := filepath.Glob("testdata/configs/*.txtar")
 	if err != nil || len(files) < 60 {
 		t.Fatalf("%d configurations, %v", len(files), err)
 	}

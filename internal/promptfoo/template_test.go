@@ -1,8 +1,9 @@
-package convert
+package promptfoo
 
 import (
-	"encoding/json"
 	"testing"
+
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // TestEnvironment: a key of the environment is carried over only if the template inserts it and nothing else.
@@ -18,16 +19,16 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestNumbersAsJavaScriptPrintsThem has the forms that YAML 1.2 and cells of data have.
+// TestNumbersAsJavaScriptPrintsThem has the forms that YAML 1.2 and cells of data have. What is no number stays a text.
 func TestNumbersAsJavaScriptPrintsThem(t *testing.T) {
-	for text, want := range map[string]any{
-		"010": json.Number("10"), "+5": json.Number("5"), ".5": json.Number("0.5"), "1.": json.Number("1"), "1.10": json.Number("1.1"),
-		"-0": json.Number("0"), "-007.50": json.Number("-7.5"), "1e21": json.Number("1e+21"), "1.E2": json.Number("100"),
-		"0x1F": json.Number("31"), "0o17": json.Number("15"), "12345678901234567890": json.Number("12345678901234567000"),
-		"1e999": "1e999", "0x": "0x", "abc": "abc", "": "", "1_000": "1_000", "inf": "inf",
+	for text, want := range map[string]string{
+		"010": "10", "+5": "5", ".5": "0.5", "1.": "1", "1.10": "1.1", "-0": "0", "-007.50": "-7.5", "1e21": "1e+21", "1.E2": "100",
+		"0x1F": "31", "0o17": "15", "12345678901234567890": "12345678901234567000",
+		"1e999": `"1e999"`, "0x": `"0x"`, "abc": `"abc"`, "": `""`, "1_000": `"1_000"`, "inf": `"inf"`,
 	} {
-		if got := number(text); got != want {
-			t.Errorf("%s: got %v, want %v", text, got, want)
+		got := jsNumber(text, doc.Place{})
+		if string(got.JSON()) != want {
+			t.Errorf("%s: got %s, want %s", text, got.JSON(), want)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package convert_test
+package promptfoo_test
 
 import (
 	"encoding/json"
@@ -9,8 +9,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/convert"
 )
 
-// TestF4_ValuesAreNoCode: a value that a template would paste into JavaScript is carried over if it is a word or a number, and
-// else the test is left out, with the reason.
+// TestF4_ValuesAreNoCode: a value that a template would paste into JavaScript is carried over if it
+// is a word or a number, and else the test is left out, with the reason.
 func TestF4_ValuesAreNoCode(t *testing.T) {
 	for value, want := range map[string]int{
 		"Paris": 1, "42": 1, "São Paulo": 1, `right" || true || "`: 0, "a'b": 0, "`${1}`": 0, `\`: 0, "a\nb": 0, "1) || (1": 0, "x;y": 0, "/*": 0,

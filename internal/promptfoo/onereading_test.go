@@ -1,4 +1,4 @@
-package convert_test
+package promptfoo_test
 
 import (
 	"bytes"
@@ -19,8 +19,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/promptfoo"
 )
 
-// TestP1OneFileOneVerdict makes a CSV file from generated cells of __expected and answers. Read as data
-// of a suite and converted from promptfoo, each row has the same verdict.
+// TestP1OneFileOneVerdict makes a CSV file from generated cells of __expected and answers. Read as
+// data of a suite and converted from promptfoo, each row has the same verdict.
 func TestP1OneFileOneVerdict(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(echo))
@@ -76,10 +76,7 @@ func TestP1OneFileOneVerdict(t *testing.T) {
 			row[1] = "Paris"
 		}
 		if slices.ContainsFunc(row[1:3], func(text string) bool {
-			a, why := promptfoo.ParseShorthand(text)
-			if why == "" {
-				_, why, _ = a.Check(doc.Place{}, row[3] != "")
-			}
+			_, why, _ := promptfoo.Check(text, doc.Place{}, row[3] != "")
 			return text != "" && why != ""
 		}) {
 			refused = append(refused, row)

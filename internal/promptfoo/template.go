@@ -1,4 +1,4 @@
-package convert
+package promptfoo
 
 import (
 	"errors"
@@ -10,37 +10,28 @@ import (
 	"github.com/plumb-eval/plumb/internal/template"
 )
 
-func isTemplate(s string) bool { return template.Is(s) }
+// render renders a template with the variables of a test. It is false if promptfoo may render
+// something else, or nothing useful.
+func render(s string, vars *doc.Value) (string, bool) { return renderQuoted(s, vars, nil) }
 
-// literally returns a template that renders as the given text.
-func literally(s string) string { return template.Literal(s) }
-
-// render renders a template with the variables of a test. It is false if promptfoo may render something else, or nothing
-// useful.
-func render(s string, vars object) (string, bool) { return renderQuoted(s, vars, nil) }
-
-func renderQuoted(s string, vars object, quote template.Quote) (string, bool) {
-	if !isTemplate(s) {
+func renderQuoted(s string, vars *doc.Value, quote template.Quote) (string, bool) {
+	if !template.Is(s) {
 		return s, true
 	}
-	if names, trouble := undefined(s, vars); len(names) > 0 || trouble != "" {
-		return "", false
-	}
-	values, problem := doc.ParseJSON("", []byte(quoteJSON(vars)))
 	t, err := template.Parse(s)
-	if problem != nil || err != nil {
+	if names, trouble := undefined(s, vars); err != nil || len(names) > 0 || trouble != "" {
 		return "", false
 	}
-	text, err := template.NewScope(&values).Render(t, quote)
+	text, err := template.NewScope(vars).Render(t, quote)
 	return text, err == nil
 }
 
 // plainCode matches values that are no code beside that of the author, within quotes and without.
 var plainCode = regexp.MustCompile(`^[\pL\pN _.:@#%-]*$`)
 
-// renderCode renders a template in JavaScript. It is false if a value could change the code, or if the template does more
-// than insert variables.
-func renderCode(s string, vars object) (string, bool) {
+// renderCode renders a template in JavaScript. It is false if a value could change the code, or if
+// the template does more than insert variables.
+func renderCode(s string, vars *doc.Value) (string, bool) {
 	t, err := template.Parse(s)
 	if err != nil || slices.ContainsFunc(t.Uses(), func(u template.Use) bool { return !u.Inserted }) {
 		return "", false
@@ -53,22 +44,21 @@ func renderCode(s string, vars object) (string, bool) {
 	})
 }
 
-func lookup(vars object, path []string) (any, bool) {
-	v, ok := vars.get(path[0])
-	for _, key := range path[1:] {
-		o, is := v.(object)
-		if !is {
-			return nil, false
+// lookup returns the value of a variable, or of a member of it; nil if there is none.
+func lookup(vars *doc.Value, path []string) *doc.Value {
+	v := vars
+	for _, key := range path {
+		if v = v.Get(key); v == nil {
+			break
 		}
-		v, ok = o.get(key)
 	}
-	return v, ok
+	return v
 }
 
-// undefined returns the names that a template uses and that are not defined, and what in it cannot be carried over: "" if
-// nothing.
-func undefined(s string, vars object) (names []string, trouble string) {
-	if !isTemplate(s) {
+// undefined returns the names that a template uses and that are not defined, and what in it cannot
+// be carried over: "" if nothing.
+func undefined(s string, vars *doc.Value) (names []string, trouble string) {
+	if !template.Is(s) {
 		return nil, ""
 	}
 	t, err := template.Parse(s)
@@ -83,7 +73,7 @@ func undefined(s string, vars object) (names []string, trouble string) {
 	}
 	for _, use := range t.Uses() {
 		name := use.Path[0]
-		_, known := vars.get(name)
+		known := vars.Get(name) != nil
 		switch {
 		// promptfoo has no json, and escapes only once.
 		case use.Kind == "filter" && slices.Contains([]string{"json", "e", "escape"}, name):
@@ -98,7 +88,8 @@ func undefined(s string, vars object) (names []string, trouble string) {
 	return names, ""
 }
 
-// inserted returns the variables that a template does nothing with but insert them, and how often each is used at all.
+// inserted returns the variables that a template does nothing with but insert them, and how often
+// each is used at all.
 func inserted(s string) (variables []template.Use, used map[string]int) {
 	used = map[string]int{}
 	t, err := template.Parse(s)
