@@ -17,7 +17,7 @@ import (
 // runFront is what the page shows before any script runs.
 type runFront struct {
 	framed
-	Word     string `redact:"-"` // see word
+	Word     string `redact:"-"` // see report.Word
 	Mark     string `redact:"-"`
 	Verdict  string
 	Stop     string

@@ -116,7 +116,7 @@ type pageIndex struct {
 type executionEntry struct {
 	Case     string         `json:"case"`
 	Runner   int            `json:"runner"`
-	Word     string         `json:"word" redact:"-"` // see word
+	Word     string         `json:"word" redact:"-"` // see report.Word
 	Class    string         `json:"class,omitempty"`
 	Reason   string         `json:"reason,omitempty"`
 	Tags     []string       `json:"tags,omitempty"`

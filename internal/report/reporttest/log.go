@@ -258,8 +258,8 @@ func Info(runners ...string) plumb.RunInfo {
 	return i
 }
 
-// Hostile is a text with what terminals and pages interpret.
-const Hostile = "\x1b[31mred\x1b[0m \x1b]0;title\x07bell\x07 \u202eltr \u009b2Jcsi <script>|`x`|"
+// hostile is a text with what terminals and pages interpret.
+const hostile = "\x1b[31mred\x1b[0m \x1b]0;title\x07bell\x07 \u202eltr \u009b2Jcsi <script>|`x`|"
 
 // Mixed is a run in which everything happens once, on two runners.
 func Mixed() *Log {
@@ -304,8 +304,8 @@ func Mixed() *Log {
 	j := Broken(judge)
 	j.Verdicts = []plumb.Verdict{unjudged}
 	l.Execute("text-001", "gpt-5-mini", Answer("Vert d'été 🌿", 300), j)
-	l.Execute("text-002", "gpt-5", Answer(Hostile, 250), Failed(Verdict("contains", false,
-		"lacks 漢字と絵文字👩‍👩‍👧 in "+Hostile, "漢字", Hostile)))
+	l.Execute("text-002", "gpt-5", Answer(hostile, 250), Failed(Verdict("contains", false,
+		"lacks 漢字と絵文字👩‍👩‍👧 in "+hostile, "漢字", hostile)))
 	cached := Answer("ok", 150)
 	cached.Cached, cached.CostUSD = true, nil
 	l.Session("text-002", "gpt-5-mini", 1, 1, cached, nil, Passed(Verdict("contains", true, "ok", "ok", "ok")))

@@ -180,7 +180,7 @@ func ComparedLog(model string, n int, fails func(i int) bool) *Log {
 	var cases []plumb.CaseInfo
 	for i := range n {
 		cases = append(cases, plumb.CaseInfo{
-			ID: fmt.Sprintf("case-%06d", i), Hash: fmt.Sprintf("sha256:%064d", i), Category: []string{"refund", Hostile}[i%2],
+			ID: fmt.Sprintf("case-%06d", i), Hash: fmt.Sprintf("sha256:%064d", i), Category: []string{"refund", hostile}[i%2],
 			Tags: []string{"smoke"},
 		})
 	}
@@ -193,7 +193,7 @@ func ComparedLog(model string, n int, fails func(i int) bool) *Log {
 	}
 	for i := range n {
 		if fails(i) {
-			l.Execute(cases[i].ID, model, reply(i, "Refused: "+Hostile, 120),
+			l.Execute(cases[i].ID, model, reply(i, "Refused: "+hostile, 120),
 				Failed(Verdict("contains", false, `the answer lacks "yes"`, "yes", "Refused")))
 			continue
 		}
@@ -202,8 +202,8 @@ func ComparedLog(model string, n int, fails func(i int) bool) *Log {
 	return l.End("", 0)
 }
 
-// SideOf returns the side that the log of a run makes.
-func SideOf(tb testing.TB, name string, l *Log) *compare.Side {
+// sideOf returns the side that the log of a run makes.
+func sideOf(tb testing.TB, name string, l *Log) *compare.Side {
 	tb.Helper()
 	run, samples := &plumb.Run{}, &analyze.Samples{}
 	for _, ev := range l.Events {
@@ -222,7 +222,7 @@ func SideOf(tb testing.TB, name string, l *Log) *compare.Side {
 // CompareLogs compares two logs.
 func CompareLogs(tb testing.TB, base, cand *Log, gates ...string) *report.Compared {
 	tb.Helper()
-	m, err := compare.Match(SideOf(tb, "main", base), SideOf(tb, "last", cand),
+	m, err := compare.Match(sideOf(tb, "main", base), sideOf(tb, "last", cand),
 		compare.MatchOptions{Vary: []compare.Kind{compare.VaryAny}})
 	if err != nil {
 		tb.Fatal(err)
