@@ -131,8 +131,8 @@ func TestGround(t *testing.T) {
 func ground() []string {
 	return []string{
 		"./check", "./internal/analyze", "./internal/compare", "./internal/drift", "./internal/judging", "./internal/report",
-		"./internal/report/ci", "./internal/report/html", "./internal/report/terminal", "./internal/results", "./internal/runlog",
-		"./internal/setting", "./internal/text",
+		"./internal/report/ci", "./internal/report/html", "./internal/report/kind", "./internal/report/terminal",
+		"./internal/results", "./internal/runlog", "./internal/setting", "./internal/text",
 	}
 }
 
