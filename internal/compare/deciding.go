@@ -100,6 +100,7 @@ type CandidateSampler struct{ *Deciding }
 // Known does nothing: the draws follow from the results.
 func (s *CandidateSampler) Known(int, int) {}
 
+// Next returns the case of the next repetition, if one is drawn.
 func (s *CandidateSampler) Next() (index int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -125,6 +126,7 @@ func (s *CandidateSampler) Next() (index int, ok bool) {
 	return i, true
 }
 
+// Reveal takes the outcome of a repetition.
 func (s *CandidateSampler) Reveal(index, repetition int, o plumb.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,6 +135,7 @@ func (s *CandidateSampler) Reveal(index, repetition int, o plumb.Outcome) {
 	s.notify()
 }
 
+// Wait returns a channel that is closed when results of the other run are new.
 func (s *CandidateSampler) Wait() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -143,6 +146,7 @@ func (s *CandidateSampler) Wait() <-chan struct{} {
 	return s.changed
 }
 
+// Decision returns the state of the question.
 func (s *CandidateSampler) Decision(ended bool) *plumb.Decision {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,6 +178,7 @@ type BaselineSampler struct {
 	known   []int       // cases whose repetitions are in the log
 }
 
+// Known takes the repetitions of a case that the log has.
 func (s *BaselineSampler) Known(index, repetitions int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -184,6 +189,7 @@ func (s *BaselineSampler) Known(index, repetitions int) {
 	s.missing += repetitions
 }
 
+// Next returns the case of the next repetition, if one is drawn.
 func (s *BaselineSampler) Next() (index int, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -199,6 +205,7 @@ func (s *BaselineSampler) Next() (index int, ok bool) {
 	return index, true
 }
 
+// Reveal takes the outcome of a repetition.
 func (s *BaselineSampler) Reveal(index, repetition int, o plumb.Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -213,6 +220,7 @@ func (s *BaselineSampler) Reveal(index, repetition int, o plumb.Outcome) {
 	s.notify()
 }
 
+// Wait returns a channel that is closed when results of the other run are new.
 func (s *BaselineSampler) Wait() <-chan struct{} {
 	s.mu.Lock()
 	defer s.mu.Unlock()
