@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/plumb-eval/plumb/internal/agent/transcript"
@@ -88,22 +89,26 @@ func readContents(workspace string) (*contents, error) {
 	return c, nil
 }
 
-// unlisted reports whether a directory has files that no case is about.
+// unlisted reports whether a directory has files that no case is about, among them the results of
+// earlier sessions.
 func unlisted(name string) bool {
-	base := filepath.Base(name)
-	return base == ".git" || base == "node_modules"
+	switch filepath.Base(name) {
+	case ".git", "node_modules", ".plumb", ".skillgym-results":
+		return true
+	}
+	return false
 }
 
 // read reads the beginning of a regular file. ok means that it has no more.
 func (c *contents) read(name string) (content string, ok bool) {
-	if info, err := c.root.Stat(name); err != nil || !info.Mode().IsRegular() {
-		return "", false
-	}
-	f, err := c.root.Open(name)
+	f, err := c.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe does not block
 	if err != nil {
 		return "", false
 	}
 	defer func() { _ = f.Close() }() // only read
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", false
+	}
 	data, err := io.ReadAll(io.LimitReader(f, maxReadAfter))
 	return string(data), err == nil && len(data) < maxReadAfter
 }
