@@ -37,12 +37,10 @@ type Decision struct {
 	Evidence []EvidenceFor `json:"evidence"`
 	// Exhausted counts cases without another result of the baseline.
 	Exhausted int `json:"exhausted,omitempty"`
-	// Fresh is the id of the run with the repetitions that the baseline lacked, and FreshMade counts
-	// those that were made.
-	Fresh     string `json:"fresh,omitempty" redact:"-"`
-	FreshMade int    `json:"freshMade,omitempty"`
-	// FreshCostUSD is their cost, with that of judging them, when the run has ended; nil if it is not
-	// known.
+	// Fresh is the id of a run with the repetitions that the baseline lacked, FreshMade counts them,
+	// and FreshCostUSD is their cost, nil if it is not known. Only logs of earlier versions have them.
+	Fresh        string   `json:"fresh,omitempty" redact:"-"`
+	FreshMade    int      `json:"freshMade,omitempty"`
 	FreshCostUSD *float64 `json:"freshCostUsd,omitempty"`
 	// Suspects are the cases whose failures are rare for what the baseline showed of them. If one of
 	// them is broken, Conclusion is worse, and Whole is the conclusion about the suite as a whole.
@@ -56,8 +54,8 @@ type Suspect struct {
 	// Baseline and Candidate are the counts that made the case suspect.
 	Baseline  PassCount `json:"baseline"`
 	Candidate PassCount `json:"candidate"`
-	// FreshBaseline and FreshCandidate count fresh repetitions, which decide whether the case is
-	// broken. FreshBaseline is empty if the results of the baseline are enough.
+	// FreshCandidate counts fresh repetitions, which decide whether the case is broken: they are
+	// compared with all results of the baseline or, in logs of earlier versions, with FreshBaseline.
 	FreshBaseline  PassCount `json:"freshBaseline,omitzero"`
 	FreshCandidate PassCount `json:"freshCandidate,omitzero"`
 	// P is the p-value of the fresh repetitions, adjusted for the number of suspects; nil if they

@@ -316,7 +316,8 @@ const (
 	StopUnmetered StopReason = "unmetered"
 	// StopDecided means that the question of the run was decided before each case had a result.
 	StopDecided StopReason = "decided"
-	// StopBaseline means that the repetitions of the baseline that a question needs cannot be made.
+	// StopBaseline means that the repetitions of the baseline that a question needs could not be made.
+	// Only logs of earlier versions have it.
 	StopBaseline StopReason = "baseline"
 )
 

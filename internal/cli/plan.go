@@ -222,9 +222,8 @@ func (a *app) showPlans(jobs []*job.Job) error {
 		if pl.AtMost {
 			sessions = "at most " + sessions
 		}
-		runners := slices.DeleteFunc(slices.Clone(pl.Runners), func(r job.PlanRunner) bool { return r.Baseline })
 		fmt.Fprintf(a.Stdout, "  %d of %s on %s: %s, %s, %d at a time\n", pl.Cases, text.Plural(pl.SuiteCases, "case"),
-			text.Plural(len(runners), "runner"), sessions, pl.Schedule, pl.Parallel)
+			text.Plural(len(pl.Runners), "runner"), sessions, pl.Schedule, pl.Parallel)
 		if pl.Reused > 0 {
 			fmt.Fprintf(a.Stdout, "  %s taken over from the run of --baseline-from\n", text.Plural(pl.Reused, "repetition"))
 		}
@@ -245,10 +244,6 @@ func (a *app) showPlans(jobs []*job.Job) error {
 		w := text.NewColumns(a.Stdout)
 		fmt.Fprintln(w, "  RUNNER\tSESSIONS\tTOKENS IN\tTOKENS OUT\tCOST\tLATENCY")
 		for _, r := range pl.Runners {
-			name := a.name(r.Runner)
-			if r.Baseline {
-				name += " (of the baseline)"
-			}
 			latency := fmt.Sprintf("%.1f s", float64(r.LatencyMs)/1000)
 			if !r.LatencyKnown {
 				latency += " (assumed)"
@@ -257,8 +252,8 @@ func (a *app) showPlans(jobs []*job.Job) error {
 			if r.TokensUnknown {
 				input, output, latency = "unknown", "unknown", "unknown"
 			}
-			fmt.Fprintf(w, "  %s\t%d\t%s\t%s\t%s\t%s\n", name, r.Sessions, input, output, dollars(r.CostUSD),
-				latency)
+			fmt.Fprintf(w, "  %s\t%d\t%s\t%s\t%s\t%s\n", a.name(r.Runner), r.Sessions, input, output,
+				dollars(r.CostUSD), latency)
 		}
 		if err := w.Flush(); err != nil {
 			return err

@@ -33,10 +33,16 @@ type Question struct {
 	BaselineRun string `json:"baselineRun,omitempty" redact:"-"`
 	// Baseline has the measured results of each case, in suite order; empty without a baseline.
 	Baseline []BaselineResults `json:"baseline,omitempty"`
-	// Fresh is the id of the run with the repetitions of the baseline that Baseline lacks; "" if none
-	// can be made.
+	// Fresh is the id of a run with more repetitions of the baseline. Earlier versions made such runs,
+	// and a run that has one cannot be resumed.
 	Fresh string `json:"fresh,omitempty" redact:"-"`
 }
+
+// The results of a repetition in [BaselineResults].
+const (
+	baselinePassed = 'p'
+	baselineFailed = 'f'
+)
 
 // BaselineResults are the measured repetitions of one case of the baseline, in their order: a "p"
 // for each one that passed and an "f" for each one that failed.
@@ -71,9 +77,9 @@ func Results(samples []analyze.Sample) string {
 	for i := range samples {
 		switch {
 		case samples[i].Passed():
-			results.WriteByte('p')
+			results.WriteByte(baselinePassed)
 		case samples[i].Measured():
-			results.WriteByte('f')
+			results.WriteByte(baselineFailed)
 		}
 	}
 	return results.String()
@@ -99,13 +105,12 @@ func (s *Deciding) conclusion(d analyze.Decision) string {
 	}
 }
 
-// decision returns the state of the question.
-func (s *Deciding) decision(ended bool) *plumb.Decision {
+// Decision returns the state of the question; see [run.Sampler].
+func (s *Deciding) Decision(ended bool) *plumb.Decision {
 	is := s.d.Standing()
 	d := &plumb.Decision{
 		Against: s.q.Against, BaselineRun: s.q.BaselineRun, Gate: s.gate.Text, Drawn: is.Draws, Limit: s.limit,
 		Measured: is.Measured, Lost: is.Lost, Won: is.Won, Exhausted: is.Exhausted, Value: orNil(is.Effect), Alpha: s.q.Alpha,
-		Fresh: s.q.Fresh, FreshMade: s.made,
 	}
 	if s.q.Gate != "" {
 		holds, violated := is.Above, is.Below

@@ -1,7 +1,6 @@
 package compare_test
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"hash/fnv"
@@ -23,7 +22,6 @@ import (
 // decideRunner passes or fails as the case, the repetition and a rate say, so that each process
 // gets the same results. One of forty sessions cannot be measured.
 type decideRunner struct {
-	side  string // "" is the candidate
 	rate  uint32 // of 100
 	fails string // a case that never passes
 	mu    sync.Mutex
@@ -40,7 +38,7 @@ func (r *decideRunner) Run(_ context.Context, req plumb.Request) (*plumb.Session
 	r.calls = append(r.calls, name)
 	r.mu.Unlock()
 	h := fnv.New32a()
-	h.Write([]byte(cmp.Or(r.side, "candidate") + " " + name))
+	h.Write([]byte("candidate " + name))
 	time.Sleep(time.Duration(h.Sum32()%7) * 50 * time.Microsecond) // so that results arrive in another order
 	switch n := h.Sum32() / 7; {
 	case n%40 == 0:
@@ -59,10 +57,8 @@ func (s says) Assert(_ context.Context, ev plumb.Evidence) ([]plumb.Verdict, err
 	return []plumb.Verdict{{Name: "says", Pass: ev.Report.FinalOutput == string(s)}}, nil
 }
 
-// decideOptions are a run of 8 cases with a baseline in which 7 of 8 repetitions pass. If the
-// question has fresh repetitions, the baseline has at most 3 of each case, and base makes the
-// others.
-func decideOptions(t *testing.T, d *runlog.Dir, r *decideRunner, q *compare.Question, base *runlog.Dir) run.Options {
+// decideOptions are a run of 8 cases with a baseline in which 7 of 8 repetitions pass.
+func decideOptions(t *testing.T, d *runlog.Dir, r *decideRunner, q *compare.Question) run.Options {
 	t.Helper()
 	s := &plumb.Suite{Name: "test", Hash: "sha256:0"}
 	for i := range 8 {
@@ -75,9 +71,7 @@ func decideOptions(t *testing.T, d *runlog.Dir, r *decideRunner, q *compare.Ques
 		q.Baseline = nil
 		for i := range s.Cases {
 			results := []byte(strings.Repeat("pppppppf", 5))
-			if copy(results[i:], "fp"); q.Fresh != "" {
-				results = results[:i%4]
-			}
+			copy(results[i:], "fp")
 			q.Baseline = append(q.Baseline, compare.BaselineResults{Case: s.Cases[i].ID, Results: string(results)})
 		}
 	}
@@ -85,17 +79,10 @@ func decideOptions(t *testing.T, d *runlog.Dir, r *decideRunner, q *compare.Ques
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := run.Options{
-		Dir: d, Suite: s, Runners: []plumb.Runner{r}, Sampler: deciding.Candidate(),
+	return run.Options{
+		Dir: d, Suite: s, Runners: []plumb.Runner{r}, Sampler: deciding,
 		Settings: run.Settings{Repeat: q.Repeat, Parallel: 3, MaxCostUSD: 1000, AllowUnmetered: true},
 	}
-	if q.Fresh != "" {
-		c := o
-		c.Dir, c.Sampler = base, deciding.Baseline([]int{0, 1, 2, 3, 4, 5, 6, 7})
-		c.Runners = []plumb.Runner{&decideRunner{side: "baseline", rate: 88}}
-		o.Companion = &c
-	}
-	return o
 }
 
 func newDecideDir(t *testing.T) *runlog.Dir {
@@ -126,29 +113,20 @@ func TestDecideAnywhere(t *testing.T) {
 		{"equivalent", "equivalent", 90, "", compare.Question{Against: "main", Margin: .2}},
 		{"gate", "holds", 90, "", compare.Question{Gate: "pass_rate >= 70%"}},
 		{"relative gate", "violated", 50, "", compare.Question{Against: "main", Gate: "pass_rate >= -2pp"}},
-		{"fresh, worse", "worse", 45, "", compare.Question{Against: "main", Margin: .05, Fresh: "base"}},
-		{"fresh, equivalent", "equivalent", 89, "", compare.Question{Against: "main", Margin: .2, Fresh: "base"}},
-		{"fresh, broken", "worse", 92, "c4", compare.Question{Against: "main", Fresh: "base"}},
+		{"broken", "worse", 92, "c4", compare.Question{Against: "main"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			q := test.q
 			q.Alpha, q.Repeat, q.Batch = .05, 40, 3
-			whole, base := newDecideDir(t), newDecideDir(t)
+			whole := newDecideDir(t)
 			want, err := run.Suite(t.Context(),
-				decideOptions(t, whole, &decideRunner{rate: test.rate, fails: test.fails}, &q, base))
+				decideOptions(t, whole, &decideRunner{rate: test.rate, fails: test.fails}, &q))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if want.Decision.Conclusion != test.conclusion || test.fails != "" && want.Decision.Whole == "" ||
-				(want.Decision.FreshMade > 0) != (q.Fresh != "") {
+			if want.Decision.Conclusion != test.conclusion || test.fails != "" && want.Decision.Whole == "" {
 				t.Fatalf("%+v", want.Decision)
-			}
-			var baseLog []byte
-			if q.Fresh != "" {
-				if baseLog, err = os.ReadFile(base.Join(runlog.EventsFile)); err != nil {
-					t.Fatal(err)
-				}
 			}
 			log, err := os.ReadFile(whole.Join(runlog.EventsFile))
 			if err != nil {
@@ -163,17 +141,10 @@ func TestDecideAnywhere(t *testing.T) {
 				if err := os.WriteFile(d.Join(runlog.EventsFile), log[:cut], 0o600); err != nil {
 					t.Fatal(err)
 				}
-				base := newDecideDir(t)
-				if err := os.WriteFile(base.Join(runlog.EventsFile), baseLog[:len(baseLog)*cut/len(log)], 0o600); err != nil {
-					t.Fatal(err)
-				}
 				r := &decideRunner{rate: test.rate, fails: test.fails}
-				got, err := run.Suite(t.Context(), decideOptions(t, d, r, &q, base))
+				got, err := run.Suite(t.Context(), decideOptions(t, d, r, &q))
 				if err != nil {
 					t.Fatal(err)
-				}
-				for _, x := range []*plumb.Decision{want.Decision, got.Decision} {
-					x.FreshMade, x.FreshCostUSD = 0, nil // how many are in flight at the decision is not determined
 				}
 				if diff := gocmp.Diff(want.Decision, got.Decision); diff != "" {
 					t.Errorf("cut at %d (-whole +resumed):\n%s", cut, diff)

@@ -168,43 +168,36 @@ func (j *Job) readBaseline(words []string) error {
 		j.Note(plumb.Note{Level: "info", Text: "varied: " + joined(m.VariedKinds)})
 	}
 	q.BaselineRun = compare.Extendable(base)
-	fresh := j.openCompanion(base, m)
-	if err := j.keepPairs(q, m.Runners[0].Pairs, fresh == nil); err != nil {
+	if err := j.keepPairs(q, m.Runners[0].Pairs); err != nil {
 		return err
 	}
-	j.noteStock(fresh)
+	j.noteStock()
 	return nil
 }
 
-// noteStock says before the run what happens if the baseline has too few results. fresh says why
-// the missing ones cannot be made; nil if they can.
-func (j *Job) noteStock(fresh error) {
+// noteStock says before the first session that the baseline has too few results, if so.
+func (j *Job) noteStock() {
 	q := j.Spec.Decide
 	stock, missing := q.Stock()
-	switch {
-	case missing == 0:
-	case fresh == nil:
-		n := plumb.Note{Level: "info", Text: fmt.Sprintf(
-			"the baseline has %d repetitions of %d cases; the others that the pairs need are made with it, "+
-				"beside those of this run", stock, len(q.Baseline),
-		)}
-		if s := &j.Spec; s.MaxCostUSD > 0 || s.MaxTokens > 0 || s.MaxDurationMs > 0 {
-			n.Text += "; the budget is for both"
-		} else {
-			n.Hint = "limit both with --max-cost, --max-tokens or --max-duration"
-		}
-		j.Note(n)
-	default:
-		n := plumb.Note{Level: "warning", Text: fmt.Sprintf(
-			"the baseline has %d repetitions of %d cases, and no others are made: %v; a case without more is exhausted, "+
-				"so this run ends after at most %d pairs", stock, len(q.Baseline), fresh, min(stock, q.Repeat*len(q.Baseline)),
-		)}
-		if n.Hint = plumb.Hint(fresh); n.Hint == "" && q.BaselineRun != "" {
-			n.Hint = fmt.Sprintf("add repetitions to the baseline first: plumb resume %s --repeat %d",
-				q.BaselineRun, 2*q.Repeat)
-		}
-		j.Note(n)
+	if missing == 0 {
+		return
 	}
+	n := plumb.Note{Level: "warning", Text: fmt.Sprintf(
+		"the baseline has %d repetitions of %d cases: a case without more is exhausted, so this run ends after at most %d pairs",
+		stock, len(q.Baseline), min(stock, q.Repeat*len(q.Baseline)),
+	)}
+	if q.BaselineRun != "" {
+		n.Hint = j.moreBaseline()
+	}
+	j.Note(n)
+}
+
+// moreBaseline says how to add repetitions to the baseline. The draws are uneven, so some cases need
+// more than the mean.
+func (j *Job) moreBaseline() string {
+	q := j.Spec.Decide
+	return "add repetitions to the baseline, and then start another run: " +
+		strings.TrimSpace(fmt.Sprintf("plumb resume %s --repeat %d %s", q.BaselineRun, 2*q.Repeat, j.project.Flags))
 }
 
 func joined(kinds []compare.Kind) string {
@@ -215,9 +208,8 @@ func joined(kinds []compare.Kind) string {
 	return strings.Join(words, ", ")
 }
 
-// keepPairs records the measured results of the baseline. It keeps only the cases that have some or,
-// with fresh, that the baseline has.
-func (j *Job) keepPairs(q *compare.Question, pairs []compare.Pair, fresh bool) error {
+// keepPairs records the measured results of the baseline. It keeps only the cases that have some.
+func (j *Job) keepPairs(q *compare.Question, pairs []compare.Pair) error {
 	results := make([]*compare.BaselineResults, len(j.Suite.Cases))
 	for i := range pairs {
 		p := &pairs[i]
@@ -225,7 +217,7 @@ func (j *Job) keepPairs(q *compare.Question, pairs []compare.Pair, fresh bool) e
 		if p.BaseCase != p.CandCase {
 			b.BaseCase = p.BaseCase
 		}
-		if b.Results != "" || fresh {
+		if b.Results != "" {
 			results[p.CandIndex] = b
 		}
 	}
@@ -271,10 +263,7 @@ func (j *Job) setSampler(dir *runlog.Dir) error {
 	if err != nil {
 		return err
 	}
-	j.options.Sampler = d.Candidate()
-	if j.companion != nil {
-		j.accompany(d)
-	}
+	j.options.Sampler = d
 	if j.options.Verify != nil {
 		j.options.Verify = nil
 		j.Note(plumb.Note{
@@ -294,6 +283,9 @@ func (j *Job) resumeQuestion() error {
 	raise := o.Raise
 	o.Raise = 0 // the sampler plans the repetitions
 	switch {
+	case q.Fresh != "":
+		return plumb.WithHint(fmt.Errorf("run %s cannot be resumed: an earlier version of Plumb made repetitions of its baseline "+
+			"beside it, and this one does not", j.dir.ID), j.moreBaseline())
 	case o.RetryErrors:
 		return plumb.WithHint(errors.New("--retry-errors would change the draws of a run until a decision"),
 			"leave it out: pairs that could not be measured stay out of the decision")
@@ -304,6 +296,7 @@ func (j *Job) resumeQuestion() error {
 		return nil
 	}
 	q.Repeat = raise
+	j.noteStock()
 	var s Spec // as it is on disk, without secrets
 	if err := runlog.ReadSpec(j.dir.Path, &s); err != nil {
 		return err

@@ -68,8 +68,6 @@ type Job struct {
 	root string
 	// taken is what the run takes over from an earlier one; nil for nothing.
 	taken *takeover
-	// companion makes the repetitions that the baseline of a question lacks; nil if none are made.
-	companion *Job
 	// closers end the code of suites.
 	closers []func() error
 }
@@ -84,9 +82,6 @@ func (j *Job) Close() {
 	}
 	for _, c := range j.closers {
 		_ = c() // no result depends on it
-	}
-	if j.companion != nil {
-		j.companion.Close()
 	}
 }
 

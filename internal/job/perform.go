@@ -50,10 +50,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 		}
 	}
 	defer func() { err = errors.Join(err, dir.Close()) }()
-	if err := j.recordCompanion(); err != nil { //nolint:contextcheck // templates have a time limit of their own
-		return nil, err
-	}
-	if err := j.setSampler(dir); err != nil { //nolint:contextcheck // results are written after an interruption, too
+	if err := j.setSampler(dir); err != nil {
 		return nil, err
 	}
 	index := &runlog.Index{}
@@ -105,11 +102,6 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 		if err := j.project.reapRun(dir, j.Spec.WorkspaceRoot); err != nil {
 			return nil, err
 		}
-		if c := j.companion; c != nil {
-			if err := c.project.reapRun(c.dir, c.Spec.WorkspaceRoot); err != nil {
-				return nil, err
-			}
-		}
 	}
 	for _, e := range j.factory.redact.Exposed() {
 		j.project.printf("the secret %s stays visible where it appears: its value %s", e.Name, e.Why)
@@ -120,9 +112,6 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	running, done := ctx, func() {}
 	if o.Watch != nil {
 		running, j.options.Drain, done = o.Watch(ctx)
-	}
-	if j.options.Companion != nil {
-		j.options.Companion.Drain = j.options.Drain
 	}
 	state, err := run.Suite(running, j.options)
 	done()
@@ -147,9 +136,6 @@ func (j *Job) begin(
 	defer func() {
 		if err != nil && !resumed {
 			err = errors.Join(err, dir.Discard())
-			if j.companion != nil {
-				err = errors.Join(err, j.companion.dir.Discard())
-			}
 		}
 	}()
 	if !resumed {

@@ -69,9 +69,7 @@ func promptsOf(cases []plumb.Case) []PlanPrompt {
 
 // PlanRunner is the part of one runner in a [Plan].
 type PlanRunner struct {
-	Runner string `json:"runner"`
-	// Baseline marks the repetitions that the baseline of a question lacks.
-	Baseline     bool     `json:"baseline,omitempty"`
+	Runner       string   `json:"runner"`
 	Sessions     int      `json:"sessions"`
 	InputTokens  int64    `json:"estimatedInputTokens"`
 	OutputTokens int64    `json:"estimatedOutputTokens"`
@@ -147,12 +145,6 @@ func (j *Job) Plan() Plan {
 		known = known && priced
 		pl.Runners = append(pl.Runners, line)
 	}
-	if j.companion != nil {
-		line, answers := j.baselinePlan()
-		pl.JudgeRequests += answers
-		known = known && line.CostUSD != nil
-		pl.Runners = append(pl.Runners, line)
-	}
 	for i := range pl.Runners {
 		line := &pl.Runners[i]
 		pl.Sessions += line.Sessions
@@ -176,21 +168,6 @@ func (j *Job) Plan() Plan {
 		pl.CostUSD = &total
 	}
 	return pl
-}
-
-// baselinePlan returns the plan of the repetitions that the baseline of the question lacks, if the
-// draws are even.
-func (j *Job) baselinePlan() (line PlanRunner, judgeRequests int) {
-	all := j.companion.Plan()
-	_, missing := j.Spec.Decide.Stock()
-	part := float64(missing) / float64(max(1, all.Sessions))
-	line = all.Runners[0]
-	line.Sessions, line.Baseline = missing, true
-	line.InputTokens, line.OutputTokens = int64(part*float64(line.InputTokens)), int64(part*float64(line.OutputTokens))
-	if line.CostUSD != nil {
-		line.CostUSD = new(part * *line.CostUSD)
-	}
-	return line, int(part * float64(all.JudgeRequests))
 }
 
 // finite returns n, or nil if n is infinite.

@@ -55,11 +55,7 @@ func Resume(ctx context.Context, p *Project, ref string, o ResumeOptions) (_ *Jo
 		return nil, errors.Join(err, dir.Close())
 	}
 	j.dir, j.options.RetryErrors, j.options.Raise = dir, o.RetryErrors, o.Repeat
-	if err := errors.Join(j.resumeQuestion(), j.reopenCompanion(ctx, o.Trust)); err != nil {
-		j.Close()
-		return nil, err
-	}
-	if err := j.checkRaise(); err != nil {
+	if err := errors.Join(j.resumeQuestion(), j.checkRaise()); err != nil {
 		j.Close()
 		return nil, err
 	}

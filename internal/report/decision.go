@@ -85,8 +85,8 @@ func DecisionLines(src *Source, run *plumb.Run) []string {
 	if d.Exhausted > 0 {
 		line := "  " + text.Plural(d.Exhausted, "case") +
 			" had no more results in the baseline, so nothing can be called equivalent"
-		if d.BaselineRun != "" {
-			line += "; to add some for the next run: plumb resume " + ShellWord(d.BaselineRun) + " --repeat N"
+		if step := moreBaseline(src, run); step != "" {
+			line += "; to add some for another run: " + step
 		}
 		lines = append(lines, line)
 	}
@@ -98,6 +98,16 @@ func DecisionLines(src *Source, run *plumb.Run) []string {
 	}
 	return append(lines, fmt.Sprintf("  e-processes at level %s, which hold whenever the run stops; "+
 		"the interval is for a fixed number of %s", decimal(d.Alpha, 3), strings.Fields(drawsWords(d, 2))[1]))
+}
+
+// moreBaseline returns the command that adds to the baseline what a run with the same limit needs, or
+// "". The draws are uneven, so some cases need more than the mean.
+func moreBaseline(src *Source, run *plumb.Run) string {
+	d := run.Decision
+	if d.BaselineRun == "" {
+		return ""
+	}
+	return fmt.Sprintf("plumb resume %s --repeat %d%s", ShellWord(d.BaselineRun), 2*d.Limit/max(1, len(run.Cases)), src.flags())
 }
 
 func were(n int) string {
@@ -200,7 +210,7 @@ func morePairs(src *Source, run *plumb.Run, pairs float64) *compare.Plan {
 		return p
 	}
 	p.Repeats = int(repeats)
-	if d.Against != "" && d.Fresh == "" {
+	if d.Exhausted > 0 {
 		return p // the baseline has no more results
 	}
 	more := max(1, int(math.Ceil(pairs))-d.Drawn)
@@ -213,12 +223,6 @@ func morePairs(src *Source, run *plumb.Run, pairs float64) *compare.Plan {
 		p.CostUSD = compare.Number(run.Totals.CostUSD / float64(made) * float64(more))
 	}
 	p.DurationMs = compare.Number(float64(run.ActiveMs) / float64(made) * float64(more))
-	if d.Fresh != "" {
-		p.Sessions *= 2 // at most: the baseline may have results that were not drawn yet
-		if d.FreshMade > 0 && d.FreshCostUSD != nil {
-			p.CostUSD += compare.Number(*d.FreshCostUSD / float64(d.FreshMade) * float64(more))
-		}
-	}
 	return p
 }
 

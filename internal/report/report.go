@@ -237,6 +237,9 @@ func NextSteps(src *Source, run *plumb.Run, look string) []Command {
 	switch t := run.Totals; {
 	case src.Closed || decided(run):
 	case run.Decision != nil && run.Decision.Exhausted == len(run.Cases):
+		if step := moreBaseline(src, run); step != "" {
+			steps = append(steps, Command{step, "add repetitions to the baseline; then start another run"})
+		}
 	case run.Decision != nil && run.End != nil && run.End.Stop == "":
 		steps = append(steps, Command{
 			fmt.Sprintf("plumb resume %s --repeat %d%s", id, 2*run.Decision.Limit/max(1, len(run.Cases)), flags),

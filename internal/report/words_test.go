@@ -44,7 +44,7 @@ func TestDecisionLines(t *testing.T) {
 		},
 		`not decisive: -5.0 pp pass rate, 95 % between -12.3 and +2.5 (9 lost, 4 won, of 100 pairs)
   not decided after 100 of at most 100 pairs; the most evidence is for worse, 42 % of what decides
-  2 cases had no more results in the baseline, so nothing can be called equivalent; to add some for the next run: plumb resume B --repeat N
+  2 cases had no more results in the baseline, so nothing can be called equivalent; to add some for another run: plumb resume B --repeat 10
   these pairs could have seen 10.6 pp
   if -5.0 pp is real, 23 repeats of each case would show it on both sides
   e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {
@@ -57,7 +57,7 @@ func TestDecisionLines(t *testing.T) {
   100 repetitions of the baseline were made, too, for $0.20
   these pairs could have seen 6.9 pp
   if +0.4 pp is real, more than 100 repeats: this suite is too small to see an effect of 0.4 pp
-  if there is no difference, 45 repeats of each case would show it: 980 more sessions, about $3.24 and 24s
+  if there is no difference, 45 repeats of each case would show it: 490 more sessions, about $2.26 and 24s
     plumb resume R --repeat 45
   1 case looks broken (q14: 3/3 → 0/3, then 0/5)
   e-processes at level 0.05, which hold whenever the run stops; the interval is for a fixed number of pairs`: {

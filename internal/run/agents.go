@@ -64,12 +64,7 @@ func (e *engine) canary(ctx context.Context) error {
 		if e.stopped() {
 			return nil
 		}
-		if !e.enter() {
-			return nil
-		}
-		err := e.perform(ctx, t)
-		e.leave()
-		if err != nil {
+		if err := e.perform(ctx, t); err != nil {
 			return err
 		}
 	}

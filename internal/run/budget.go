@@ -51,11 +51,7 @@ type ledger struct {
 	stop      func(plumb.StopReason)
 
 	meters []runnerMeter // by runner
-	*purse
-}
 
-// purse is what a run and its companion spend together.
-type purse struct {
 	mu              sync.Mutex
 	spent, reserved amount
 	over            plumb.StopReason // if set, no session is admitted
@@ -103,10 +99,7 @@ func newLedger(e *engine) (*ledger, error) {
 	l := &ledger{
 		limits: amount{max(e.MaxCostUSD, 0), float64(max(e.MaxTokens, 0))}, forecast: e.Forecast, unmetered: e.AllowUnmetered,
 		note: func(n plumb.Note) { _ = e.note(n) }, // if the log is broken, the next event ends the run
-		stop: e.end, purse: &purse{settled: make(chan struct{})},
-	}
-	if c := e.companion; c != nil && c.spent != nil {
-		l.purse = c.spent.purse
+		stop: e.end, settled: make(chan struct{}),
 	}
 	if l.forecast == nil {
 		l.forecast = func(*plumb.Case, plumb.RunnerInfo) Forecast {

@@ -69,11 +69,6 @@ type Options struct {
 	// Sampler, if set, chooses the cases of the repetitions instead of the plan, which has one
 	// repetition of each case. A run with a Sampler has one runner.
 	Sampler Sampler
-	// Companion, if set, is another run with a Sampler that goes on beside this one, in its own
-	// directory: the fresh repetitions of a baseline. The two Samplers may wait for each other. Both
-	// runs together have at most Parallel sessions at once, and share the budgets. The companion ends
-	// with this run, and ends it when it cannot continue.
-	Companion *Options
 
 	// Emit is called with each durable event, in the order of the log and never concurrently. It
 	// also gets the state of the run after the event, which it must neither change nor keep. An
@@ -111,10 +106,6 @@ type engine struct {
 	queue *queue
 	// samples replaces the queue of a run with a Sampler.
 	samples *samples
-	// companion is the engine of Options.Companion. lanes has a place for each repetition that the
-	// two engines make at a time; nil without a companion.
-	companion *engine
-	lanes     chan struct{}
 
 	slots   chan struct{}
 	blocked []blocker // by runner
@@ -127,7 +118,6 @@ type engine struct {
 	stopOnce sync.Once
 	stopping chan struct{}
 	stop     plumb.StopReason
-	ended    plumb.StopReason // what stopped the run; stop is "" if nothing was left to do
 
 	notedMu sync.Mutex
 	noted   map[string]bool
@@ -143,7 +133,7 @@ type blocker struct {
 	probed   chan struct{}
 }
 
-func newEngine(o Options) (_ *engine, err error) {
+func newEngine(o Options) (*engine, error) {
 	o = o.complete()
 	e := &engine{
 		Options: o, slots: make(chan struct{}, o.Parallel), blocked: make([]blocker, len(o.Runners)),
@@ -163,22 +153,10 @@ func newEngine(o Options) (_ *engine, err error) {
 		}
 		e.judges = append(e.judges, j)
 	}
-	if o.Companion != nil { // it repeats its draws first, because the Sampler of this run needs the results
-		if e.companion, err = newEngine(*o.Companion); err != nil {
-			return nil, fmt.Errorf("open the repetitions of the baseline: %w", err)
-		}
-		defer func() {
-			if err != nil {
-				err = errors.Join(err, e.companion.close())
-			}
-		}()
-		e.lanes = make(chan struct{}, o.Parallel)
-		e.companion.lanes = e.lanes
-	}
-
 	if e.Index == nil {
 		e.Index, e.ownIndex = &runlog.Index{}, true
 	}
+	var err error
 	if e.log, err = runlog.Continue(o.Dir, e.Index, o.Redact, o.Emit); err != nil {
 		return nil, err
 	}
@@ -401,7 +379,7 @@ func (e *engine) note(n plumb.Note) error {
 // end stops the run: no more sessions start. The first reason is recorded.
 func (e *engine) end(reason plumb.StopReason) {
 	e.stopOnce.Do(func() {
-		e.stop, e.ended = reason, reason
+		e.stop = reason
 		close(e.stopping)
 	})
 }
@@ -427,7 +405,7 @@ func (e *engine) draining() bool {
 
 func (e *engine) run(ctx context.Context) error {
 	ctx = plumb.WithStopping(ctx, e.Drain)
-	began, accompanied := time.Now(), e.accompany(ctx)
+	began := time.Now()
 	workers, cancelWorkers := context.WithCancelCause(ctx)
 	defer cancelWorkers(nil)
 
@@ -460,7 +438,6 @@ func (e *engine) run(ctx context.Context) error {
 					}
 					if err == nil {
 						err = e.perform(workers, *t)
-						e.leave()
 					}
 					if err != nil {
 						cancelWorkers(err)
@@ -472,14 +449,10 @@ func (e *engine) run(ctx context.Context) error {
 		}
 	}
 	work.Wait()
-	companionErr := accompanied()
 	close(finished)
 	watch.Wait()
 
 	err := context.Cause(workers)
-	if err == nil {
-		err = companionErr
-	}
 	if errors.Is(err, context.Canceled) || ctx.Err() != nil {
 		err = nil // an interruption is not an error
 	}
@@ -490,46 +463,6 @@ func (e *engine) run(ctx context.Context) error {
 		err = cerr
 	}
 	return err
-}
-
-// accompany runs the companion, if there is one. The returned function ends it, waits for it, and
-// returns its error.
-func (e *engine) accompany(ctx context.Context) func() error {
-	c := e.companion
-	if c == nil {
-		return func() error { return nil }
-	}
-	done := make(chan error, 1)
-	go func() {
-		err := c.run(ctx)
-		e.end(cmp.Or(c.ended, plumb.StopBaseline)) // has no effect if this run has ended the companion
-		done <- err
-	}()
-	return func() error {
-		c.end(plumb.StopInterrupted)
-		return <-done
-	}
-}
-
-// enter waits for a place for one more repetition of the run or its companion. It returns false
-// when the run is stopping.
-func (e *engine) enter() bool {
-	if e.lanes == nil {
-		return true
-	}
-	select {
-	case e.lanes <- struct{}{}:
-		return true
-	case <-e.stopping:
-		return false
-	}
-}
-
-// leave gives the place back.
-func (e *engine) leave() {
-	if e.lanes != nil {
-		<-e.lanes
-	}
 }
 
 // finishRun deletes the workspaces and records the end of this process's work. After an error it
@@ -550,9 +483,6 @@ func (e *engine) finishRun(began time.Time, broken bool) (err error) {
 		}
 		green = e.state.Totals.OK() == e.state.Totals.Planned
 		ended.Decision = e.Sampler.Decision(true)
-		if c := e.companion; c != nil && c.state.Totals.Unpriced == 0 {
-			ended.Decision.FreshCostUSD = new(c.state.Totals.CostUSD)
-		}
 		if e.Sampler.Ended() {
 			e.stop = plumb.StopDecided
 		}

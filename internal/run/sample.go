@@ -11,19 +11,13 @@ import (
 // Sampler chooses the case of each repetition of a run with one runner that ends when a question is
 // decided. It is a fold over the results: a new Sampler that receives the same results makes the
 // same choices, whatever the order in which the results arrive. So a resumed run continues as if
-// nothing had happened. An engine never calls it concurrently. If two Samplers depend on each
-// other, two engines call them at the same time.
+// nothing had happened. An engine never calls it concurrently.
 type Sampler interface {
-	// Known says that the log has so many repetitions of a case. It is called before Next.
-	Known(index, repetitions int)
 	// Next returns the index of the case of the next repetition. ok is false if results are needed
 	// first, or if no more repetitions are allowed.
 	Next() (index int, ok bool)
 	// Reveal takes the outcome of a repetition of a case, counted from 0.
 	Reveal(index, repetition int, o plumb.Outcome)
-	// Wait returns a channel that is closed when Next may have another answer because of another
-	// run. It is nil if only results of this run can change the answer.
-	Wait() <-chan struct{}
 	// Ended reports whether Next will choose no more repetitions.
 	Ended() bool
 	// Decision returns the state of the question. ended means that the run ends with it.
@@ -56,9 +50,6 @@ func newSamples(e *engine) (*samples, error) {
 			return nil, err
 		}
 		left += len(q.known[i])
-		if n := len(q.known[i]); n > 0 {
-			e.Sampler.Known(i, slices.Max(slices.Collect(maps.Keys(q.known[i]))))
-		}
 		for _, sessions := range q.known[i] {
 			if e.settled(sessions) {
 				shrink(sessions) // before the next case is read
@@ -108,28 +99,21 @@ func (q *samples) reveal(t *task) {
 	q.e.Sampler.Reveal(t.index, t.repetition-1, t.sessions[len(t.sessions)-1].judgement.Outcome)
 }
 
-// next returns the next task, with a place for it. It waits while the choice depends on running
-// sessions. It returns nil when the question is decided, and when no more repetitions are allowed.
+// next returns the next task. It waits while the choice depends on running sessions. It returns nil
+// when the question is decided, and when no more repetitions are allowed.
 func (q *samples) next() (*task, error) {
-	for q.e.enter() {
-		other := q.e.Sampler.Wait() // before take, which then misses nothing
+	for {
 		q.mu.Lock()
 		t, changed, flying := q.take(), q.changed, q.flying
 		q.mu.Unlock()
-		if t != nil {
+		if t != nil || flying == 0 || q.e.stopped() {
 			return t, nil
-		}
-		q.e.leave()
-		if flying == 0 && (other == nil || q.e.blocked[0].reason() != nil) || q.e.stopped() {
-			return nil, nil //nolint:nilerr // the failure of the runner is recorded with its sessions
 		}
 		select {
 		case <-changed:
-		case <-other:
 		case <-q.e.stopping:
 		}
 	}
-	return nil, nil
 }
 
 // canary returns the first repetition on an agent.
@@ -155,10 +139,6 @@ func (q *samples) take() *task {
 		t, q.ready = q.ready[0], q.ready[1:]
 	} else if t = q.draw(); t == nil {
 		return nil
-	}
-	if q.e.settled(t.sessions) { // in the log, but drawn only now, because the companion was needed first
-		q.reveal(t)
-		return q.take()
 	}
 	if t.repetition > 1 && q.e.blocked[0].reason() != nil {
 		q.ready = append(q.ready, t) // for a later process: this one only gets the same failure
