@@ -25,39 +25,49 @@ type Use struct{ CostUSD, Tokens float64 }
 // Unbounded is the cap if no cap is known.
 func Unbounded() Use { return Use{math.Inf(1), math.Inf(1)} }
 
-// amount is a Use by dimension.
-type amount [2]float64
-
-// The dimensions of an amount.
-const (
-	cost = iota
-	tokens
-)
-
-func (u Use) amount() amount { return amount{cost: u.CostUSD, tokens: u.Tokens} }
-
 // plausible is the largest believable token count of a session.
 const plausible = 1 << 40
 
 // slack is the part of a limit that is allowed for rounding.
 const slack = 1e-9
 
-// ledger tracks the spent usage of the run and the caps of the sessions in flight.
-type ledger struct {
-	limits    amount // 0 means no limit
-	forecast  func(*plumb.Case, plumb.RunnerInfo) Forecast
-	unmetered bool
-	note      func(plumb.Note)
-	stop      func(plumb.StopReason)
-
-	meters []runnerMeter // by runner
-
-	mu              sync.Mutex
-	spent, reserved amount
-	over            plumb.StopReason // if set, no session is admitted
-	inFlight        int              // reservations
-	settled         chan struct{}    // closed and replaced when a part settles
+// dimension is what a run uses of a resource that may be limited: money or tokens.
+type dimension struct {
+	limit           float64          // 0 means no limit
+	stop            plumb.StopReason // why a run ends at the limit
+	spent, reserved float64
 }
+
+func (d *dimension) limited() bool { return d.limit > 0 }
+
+// gauge is the measured usage of one part of the sessions of one runner, in one dimension.
+type gauge struct {
+	*dimension
+	seen    bool    // a usage was measured
+	most    float64 // the largest measured usage
+	overran bool    // a session used more than its cap
+	silent  bool    // a successful session did not report its usage
+	open    bool    // usage is not known, and the run continues anyway
+}
+
+// measure adds the usage of a number of sessions.
+func (g *gauge) measure(used, sessions float64) {
+	g.spent += used
+	g.seen, g.most = true, max(g.most, used/sessions)
+}
+
+// blind reports whether the usage was never known, so that the spent amount is not known either.
+func (g *gauge) blind() bool { return g.limited() && g.silent && !g.seen && !g.open }
+
+// meter holds the measured usage of one part of the sessions of one runner.
+type meter struct {
+	who          string // named in notes
+	cost, tokens gauge
+	counted      bool // a session reported its tokens
+	unbounded    int  // parts in flight with neither a cap nor a measurement
+}
+
+func (m *meter) blind() bool { return m.cost.blind() || m.tokens.blind() }
 
 // runnerMeter holds the measured usage of a runner's sessions, and of judging them.
 type runnerMeter struct {
@@ -65,23 +75,97 @@ type runnerMeter struct {
 	own, judging meter
 }
 
-// meter holds the measured usage of one part of the sessions of one runner.
-type meter struct {
-	who     string  // named in notes
-	seen    [2]bool // a usage was measured
-	most    amount  // the largest measured usage
-	overran [2]bool // a session used more than its cap
-	silent  [2]bool // a successful session did not report its usage
-	counted bool    // a session reported its tokens
-	open    [2]bool // usage is not known, and the run continues anyway
-	blind   int     // parts in flight with neither a cap nor a measurement
+// ledger tracks the spent usage of the run and the caps of the sessions in flight.
+type ledger struct {
+	forecast func(*plumb.Case, plumb.RunnerInfo) Forecast
+	lenient  bool // the run continues when its budget cannot be enforced
+	note     func(plumb.Note)
+	stop     func(plumb.StopReason)
+
+	mu           sync.Mutex
+	cost, tokens dimension
+	meters       []runnerMeter    // by runner
+	over         plumb.StopReason // if set, no session is admitted
+	inFlight     int              // reservations
+	settled      chan struct{}    // closed and replaced when a part settles
+}
+
+// claim is what a part of a session in flight may use, in one dimension.
+type claim struct {
+	*gauge
+	expected, cap, held float64
+}
+
+// unbounded reports whether the usage is unknown, so that only one such part may be in flight.
+func (c *claim) unbounded() bool { return math.IsInf(c.cap, 1) && !c.seen && !c.open }
+
+// want sets the reserved amount: the cap or, if the cap is unknown or was exceeded, the largest
+// measured usage. It returns the expected usage.
+func (c *claim) want() (expected float64) {
+	expected = c.expected
+	if c.seen {
+		expected = c.most
+	}
+	switch {
+	case math.IsInf(c.cap, 1):
+		c.held = expected
+	case c.overran:
+		c.held = max(c.cap, c.most)
+	default:
+		c.held = c.cap
+	}
+	return min(expected, c.held)
+}
+
+// charge adds the reported usage of m to the spent amount. If it was not reported, the reserved
+// amount counts, and missing is true unless the user knows that it never is. overran is true for the
+// first session that used more than its cap.
+func (c *claim) charge(r reading, m *metered) (missing, overran bool) {
+	switch {
+	case !c.limited():
+	case r.missing:
+		missing = !c.open
+		c.silent = c.silent || m.whole
+		c.want()
+		c.spent += max(c.held, r.used)
+	case m.asked:
+		c.measure(r.used, 1)
+		overran = !c.overran && r.used > c.cap*(1+slack)
+		c.overran = c.overran || overran
+	default:
+		c.spent += r.used
+	}
+	return missing, overran
 }
 
 // part is a part of one session in flight.
 type part struct {
-	*meter
-	expected, cap, held amount
-	blind               bool
+	meter        *meter
+	cost, tokens claim
+	unbounded    bool // counted by the meter
+}
+
+func newPart(m *meter, p Part) *part {
+	return &part{
+		meter: m, cost: claim{gauge: &m.cost, expected: p.Expected.CostUSD, cap: p.Cap.CostUSD},
+		tokens: claim{gauge: &m.tokens, expected: p.Expected.Tokens, cap: p.Cap.Tokens},
+	}
+}
+
+// in returns the claim of the part in a dimension.
+func (p *part) in(d *dimension) *claim {
+	if p.cost.dimension == d {
+		return &p.cost
+	}
+	return &p.tokens
+}
+
+// charge adds the usage of the part to the spent amounts; see [claim.charge].
+func (p *part) charge(m metered) (missing, overran bool) {
+	p.meter.counted = p.meter.counted || m.asked && !m.tokens.missing
+	missingCost, overCost := p.cost.charge(m.cost, &m)
+	missingTokens, overTokens := p.tokens.charge(m.tokens, &m)
+	return missingCost || missingTokens, overCost || overTokens
 }
 
 // reservation is the usage reserved for one session in flight. A nil reservation holds nothing.
@@ -97,28 +181,31 @@ func newLedger(e *engine) (*ledger, error) {
 		return nil, nil
 	}
 	l := &ledger{
-		limits: amount{max(e.MaxCostUSD, 0), float64(max(e.MaxTokens, 0))}, forecast: e.Forecast, unmetered: e.AllowUnmetered,
+		forecast: e.Forecast, lenient: e.AllowUnmetered,
 		note: func(n plumb.Note) { _ = e.note(n) }, // if the log is broken, the next event ends the run
 		stop: e.end, settled: make(chan struct{}),
+		cost:   dimension{limit: max(e.MaxCostUSD, 0), stop: plumb.StopCost},
+		tokens: dimension{limit: float64(max(e.MaxTokens, 0)), stop: plumb.StopTokens},
 	}
 	if l.forecast == nil {
 		l.forecast = func(*plumb.Case, plumb.RunnerInfo) Forecast {
 			return Forecast{Part{Cap: Unbounded()}, Part{Cap: Unbounded()}}
 		}
 	}
-	for _, r := range e.Runners {
+	l.meters = make([]runnerMeter, len(e.Runners))
+	for i, r := range e.Runners {
 		info := r.Info()
-		l.meters = append(l.meters, runnerMeter{
-			info: info, own: meter{who: info.ID}, judging: meter{who: "the judge or embedder of " + info.ID},
-		})
+		l.meters[i] = runnerMeter{
+			info: info, own: l.meter(info.ID), judging: l.meter("the judge or embedder of " + info.ID),
+		}
 	}
-	if e.AllowUnmetered {
+	if l.lenient {
 		for i := range l.meters {
 			m := &l.meters[i]
 			for k := range e.Suite.Cases {
 				f := l.forecast(&e.Suite.Cases[k], m.info)
-				m.own.open[cost] = m.own.open[cost] || f.Session.Unpriced
-				m.judging.open[cost] = m.judging.open[cost] || f.Judging.Unpriced
+				m.own.cost.open = m.own.cost.open || f.Session.Unpriced
+				m.judging.cost.open = m.judging.cost.open || f.Judging.Unpriced
 			}
 		}
 	}
@@ -135,19 +222,28 @@ func newLedger(e *engine) (*ledger, error) {
 		for _, sessions := range open {
 			for i := range sessions {
 				r := l.reservation(c, runner, false)
-				l.charge(r.own, ownUse(&sessions[i]))
-				l.charge(r.judging, judgingUse(&sessions[i]))
+				r.own.charge(ownUse(&sessions[i]))
+				r.judging.charge(judgingUse(&sessions[i]))
 			}
 		}
 	}
 	for i := range l.meters {
 		for _, m := range []*meter{&l.meters[i].own, &l.meters[i].judging} {
-			if blind := l.blind(m); blind != [2]bool{} {
-				l.note(l.goBlind(m, blind))
+			if m.blind() {
+				l.note(l.goBlind(m))
 			}
 		}
 	}
 	return l, nil
+}
+
+func (l *ledger) meter(who string) meter {
+	return meter{who: who, cost: gauge{dimension: &l.cost}, tokens: gauge{dimension: &l.tokens}}
+}
+
+// limited returns the dimensions that have a limit.
+func (l *ledger) limited() []*dimension {
+	return slices.DeleteFunc([]*dimension{&l.cost, &l.tokens}, func(d *dimension) bool { return !d.limited() })
 }
 
 // recount adds the usage of an execution that an earlier process finished.
@@ -156,27 +252,33 @@ func (l *ledger) recount(x *plumb.Execution, c *plumb.Case, runner int) {
 	if m.info.Kind == plumb.RunnerReplay {
 		asked = 0
 	}
-	reported := plumb.ReportedInput | plumb.ReportedOutput
-	own, known := amount{
-		x.CostUSD, float64(x.InputTokens) + float64(x.OutputTokens),
-	}, [2]bool{x.Priced, x.Reported&reported == reported}
-	judging := amount{x.JudgeCostUSD, float64(x.JudgeTokens)}
-	m.own.counted = m.own.counted || asked > 0 && known[tokens]
-	most := l.forecast(c, m.info).Session.Cap.amount()
-	for d := range own {
-		switch {
-		case asked <= 0:
-		case known[d]:
-			l.spent[d] += own[d]
-			m.own.measure(d, own[d]/asked)
-		case x.Outcome.Measured():
-			m.own.silent[d] = true
-			if !math.IsInf(most[d], 1) {
-				l.spent[d] += most[d] * asked
-			}
-		}
-		if l.spent[d] += judging[d]; judging[d] > 0 {
-			m.judging.measure(d, judging[d]/float64(max(x.Sessions, 1)))
+	const reported = plumb.ReportedInput | plumb.ReportedOutput
+	cost := reading{x.CostUSD, !x.Priced}
+	tokens := reading{float64(x.InputTokens) + float64(x.OutputTokens), x.Reported&reported != reported}
+	if asked > 0 {
+		most, measured := l.forecast(c, m.info).Session.Cap, x.Outcome.Measured()
+		m.own.counted = m.own.counted || !tokens.missing
+		m.own.cost.recount(cost, asked, most.CostUSD, measured)
+		m.own.tokens.recount(tokens, asked, most.Tokens, measured)
+	}
+	judged := float64(max(x.Sessions, 1))
+	if x.JudgeCostUSD > 0 {
+		m.judging.cost.measure(x.JudgeCostUSD, judged)
+	}
+	if x.JudgeTokens > 0 {
+		m.judging.tokens.measure(float64(x.JudgeTokens), judged)
+	}
+}
+
+// recount adds the usage of some sessions. If it was not reported, their cap counts.
+func (g *gauge) recount(r reading, sessions, most float64, measured bool) {
+	switch {
+	case !r.missing:
+		g.measure(r.used, sessions)
+	case measured:
+		g.silent = true
+		if !math.IsInf(most, 1) {
+			g.spent += most * sessions
 		}
 	}
 }
@@ -222,10 +324,6 @@ func (l *ledger) reservation(c *plumb.Case, runner int, judged bool) *reservatio
 	return r
 }
 
-func newPart(m *meter, p Part) *part {
-	return &part{meter: m, expected: p.Expected.amount(), cap: p.Cap.amount()}
-}
-
 // parts returns the parts that are not settled.
 func (r *reservation) parts() []*part {
 	return slices.DeleteFunc([]*part{r.own, r.judging}, func(p *part) bool { return p == nil })
@@ -240,23 +338,20 @@ func (l *ledger) reserve(r *reservation) (stop plumb.StopReason, settled <-chan 
 		return l.over, nil
 	}
 	fits := true
-	for d, limit := range l.limits {
-		if limit <= 0 {
-			continue
-		}
+	for _, d := range l.limited() {
 		expected, free := 0.0, true
 		for _, p := range r.parts() {
-			e := p.want(d)
-			expected += e
-			free = free && p.cap[d] == 0 && !p.overran[d]
-			fits = fits && (!p.blindIn(d) || p.meter.blind == 0)
+			c := p.in(d)
+			expected += c.want()
+			free = free && c.cap == 0 && !c.overran
+			fits = fits && (!c.unbounded() || p.meter.unbounded == 0)
 		}
-		limit *= 1 + slack
+		limit := d.limit * (1 + slack)
 		switch {
 		case free:
-		case l.spent[d]+expected > limit:
-			return [...]plumb.StopReason{plumb.StopCost, plumb.StopTokens}[d], nil
-		case l.spent[d]+l.reserved[d]+expected > limit:
+		case d.spent+expected > limit:
+			return d.stop, nil
+		case d.spent+d.reserved+expected > limit:
 			fits = false
 		}
 	}
@@ -265,41 +360,16 @@ func (l *ledger) reserve(r *reservation) (stop plumb.StopReason, settled <-chan 
 	}
 	l.inFlight++
 	for _, p := range r.parts() {
-		for d, limit := range l.limits {
-			l.reserved[d] += p.held[d]
-			p.blind = p.blind || limit > 0 && p.blindIn(d)
+		for _, d := range l.limited() {
+			c := p.in(d)
+			d.reserved += c.held
+			p.unbounded = p.unbounded || c.unbounded()
 		}
-		if p.blind {
-			p.meter.blind++
+		if p.unbounded {
+			p.meter.unbounded++
 		}
 	}
 	return "", nil
-}
-
-// blindIn reports whether the usage of the part is unknown, so that only one such part may be in
-// flight.
-func (p *part) blindIn(d int) bool { return math.IsInf(p.cap[d], 1) && !p.seen[d] && !p.open[d] }
-
-// want sets the reserved amount: the cap or, if the cap is unknown or was exceeded, the largest
-// measured usage. It returns the expected usage.
-func (p *part) want(d int) (expected float64) {
-	expected = p.expected[d]
-	if p.seen[d] {
-		expected = p.most[d]
-	}
-	switch {
-	case math.IsInf(p.cap[d], 1):
-		p.held[d] = expected
-	case p.overran[d]:
-		p.held[d] = max(p.cap[d], p.most[d])
-	default:
-		p.held[d] = p.cap[d]
-	}
-	return min(expected, p.held[d])
-}
-
-func (m *meter) measure(d int, used float64) {
-	m.seen[d], m.most[d] = true, max(m.most[d], used)
 }
 
 // answered settles the usage of the session itself as soon as it has ended; the part for judging
@@ -332,74 +402,68 @@ func (r *reservation) settle(at **part, m metered) {
 	}
 	l.mu.Lock()
 	*at = nil
-	if p.blind {
-		p.meter.blind--
+	if p.unbounded {
+		p.meter.unbounded--
 	}
-	for d := range p.held {
-		l.reserved[d] = max(l.reserved[d]-p.held[d], 0)
+	for _, d := range l.limited() {
+		d.reserved = max(d.reserved-p.in(d).held, 0)
 	}
 	if r.own == nil && r.judging == nil {
 		if l.inFlight--; l.inFlight == 0 {
-			l.reserved = amount{} // remove rounding errors
+			l.cost.reserved, l.tokens.reserved = 0, 0 // remove rounding errors
 		}
 	}
-	before := p.overran
-	missing := l.charge(p, m)
-	overran := p.overran != before
+	missing, overran := p.charge(m)
 	var note plumb.Note
-	blind := l.blind(p.meter)
-	if blind != [2]bool{} {
-		note = l.goBlind(p.meter, blind)
+	blind := p.meter.blind()
+	if blind {
+		note = l.goBlind(p.meter)
 	}
 	close(l.settled)
 	l.settled = make(chan struct{})
 	l.mu.Unlock()
 
 	// Making a note durable takes time, so it happens outside the lock.
+	who := p.meter.who
 	if overran {
 		l.note(plumb.Note{
 			Level: "warning",
 			Text: fmt.Sprintf("a session of %s used more than its cap; "+
-				"the run may exceed its budget by more than one session", p.who),
+				"the run may exceed its budget by more than one session", who),
 			Hint: "the server does not respect the cap on output tokens, or it costs more than the known price",
 		})
 	}
 	switch {
-	case blind != [2]bool{}:
+	case blind:
 		l.note(note)
 	case missing:
-		text := p.who + " reported no usage for a session, or an impossible one"
-		if !m.missing[tokens] {
-			text = "the cost of a session of " + p.who + " is unknown"
+		text := who + " reported no usage for a session, or an impossible one"
+		if !m.tokens.missing {
+			text = "the cost of a session of " + who + " is unknown"
 		}
 		l.note(plumb.Note{Level: "warning", Text: text + "; what was reserved for it counts against the budget"})
 	}
 }
 
-// blind reports which usage of a part was never known, so that the spent amount is not known either.
-func (l *ledger) blind(m *meter) (blind [2]bool) {
-	for d, limit := range l.limits {
-		blind[d] = limit > 0 && m.silent[d] && !m.seen[d] && !m.open[d]
-	}
-	return blind
-}
-
 // goBlind ends the run because the budget cannot be enforced, or lets it continue if the user
 // allowed that. It returns the note for the user.
-func (l *ledger) goBlind(m *meter, blind [2]bool) plumb.Note {
+func (l *ledger) goBlind(m *meter) plumb.Note {
 	what := "the budget"
-	if blind[cost] != blind[tokens] && l.limits[cost] > 0 && l.limits[tokens] > 0 {
-		what = map[bool]string{true: "the cost budget", false: "the token budget"}[blind[cost]]
+	switch cost, tokens := m.cost.blind(), m.tokens.blind(); {
+	case cost == tokens || len(l.limited()) < 2:
+	case cost:
+		what = "the cost budget"
+	default:
+		what = "the token budget"
 	}
 	why := m.who + " does not report its usage"
-	if !blind[tokens] && m.counted {
+	if !m.tokens.blind() && m.counted {
 		why = "the cost of the sessions of " + m.who + " is unknown"
 	}
 	n := plumb.Note{Level: "warning", Text: what + " cannot be enforced: " + why}
-	if l.unmetered {
-		for d := range blind {
-			m.open[d] = m.open[d] || blind[d]
-		}
+	if l.lenient {
+		m.cost.open = m.cost.open || m.cost.blind()
+		m.tokens.open = m.tokens.open || m.tokens.blind()
 		n.Text += "; the run continues because of --allow-unmetered"
 		return n
 	}
@@ -409,36 +473,17 @@ func (l *ledger) goBlind(m *meter, blind [2]bool) plumb.Note {
 	return n
 }
 
-// charge adds the usage of a part to the spent amount. If it was not reported, the reserved amount
-// counts, and charge returns true unless the user knows that it never is.
-func (l *ledger) charge(p *part, m metered) (missing bool) {
-	p.counted = p.counted || m.asked && !m.missing[tokens]
-	for d, limit := range l.limits {
-		if limit <= 0 {
-			continue
-		}
-		if m.missing[d] {
-			missing = missing || !p.open[d]
-			p.silent[d] = p.silent[d] || m.whole
-			p.want(d)
-			l.spent[d] += max(p.held[d], m.used[d])
-			continue
-		}
-		l.spent[d] += m.used[d]
-		if m.asked {
-			p.measure(d, m.used[d])
-			p.overran[d] = p.overran[d] || m.used[d] > p.cap[d]*(1+slack)
-		}
-	}
-	return missing
-}
-
 // metered is the reported usage of a part of a session.
 type metered struct {
-	used    amount
-	missing [2]bool // not all usage was reported
-	asked   bool    // a request was made, so used is a measurement
-	whole   bool    // no error occurred, so a missing usage is never reported
+	cost, tokens reading
+	asked        bool // a request was made, so the readings are measurements
+	whole        bool // no error occurred, so a missing usage is never reported
+}
+
+// reading is the reported usage in one dimension. missing means that not all of it was reported.
+type reading struct {
+	used    float64
+	missing bool
 }
 
 // ownUse returns the usage of the session itself. A cached answer and a recording use nothing. A
@@ -451,13 +496,12 @@ func ownUse(s *session) metered {
 	}
 	u := used(s)
 	m := metered{asked: true, whole: s.failure == nil && r != nil}
-	if m.missing[cost] = u.cost == nil; !m.missing[cost] {
-		m.used[cost] = *u.cost
+	if m.cost.missing = u.cost == nil; !m.cost.missing {
+		m.cost.used = *u.cost
 	}
-	m.missing[tokens] = u.usage.InputTokens == nil || u.usage.OutputTokens == nil
-	m.used[tokens] = float64(u.usage.Tokens())
-	if s.failure != nil && !r.Began() && s.failure.Origin != plumb.OriginTimeout && m.missing[cost] &&
-		m.used[tokens] == 0 {
+	m.tokens.missing = u.usage.InputTokens == nil || u.usage.OutputTokens == nil
+	m.tokens.used = float64(u.usage.Tokens())
+	if s.failure != nil && !r.Began() && s.failure.Origin != plumb.OriginTimeout && m.cost.missing && m.tokens.used == 0 {
 		return metered{}
 	}
 	return m
@@ -469,18 +513,18 @@ func judgingUse(s *session) metered {
 		return metered{}
 	}
 	u := used(s)
-	m := metered{asked: s.failure == nil, whole: true, used: amount{tokens: float64(u.judgeUsage.Tokens())}}
+	m := metered{asked: s.failure == nil, whole: true, tokens: reading{used: float64(u.judgeUsage.Tokens())}}
 	if u.judgeCost != nil {
-		m.used[cost] = *u.judgeCost
+		m.cost.used = *u.judgeCost
 	}
 	for i := range s.judgement.Verdicts {
 		v := &s.judgement.Verdicts[i]
 		if v.Asked == nil || v.Asked.Requests == 0 {
 			continue
 		}
-		m.missing[cost] = m.missing[cost] || validCost(v.Asked.CostUSD) == nil
+		m.cost.missing = m.cost.missing || validCost(v.Asked.CostUSD) == nil
 		// embedders have no output
-		m.missing[tokens] = m.missing[tokens] || v.Asked.Usage.InputTokens == nil || !plausibleUsage(&v.Asked.Usage)
+		m.tokens.missing = m.tokens.missing || v.Asked.Usage.InputTokens == nil || !plausibleUsage(&v.Asked.Usage)
 		m.whole = m.whole && v.Error == nil
 	}
 	return m

@@ -239,83 +239,101 @@ func (e *engine) settled(sessions []session) bool {
 	return !worthRetrying(last.judgement) || len(sessions) > e.Retry
 }
 
-// perform does one task. An error means that the run cannot continue. An interrupted task is left
-// for a later process.
+// errInterrupted means that the run ends before some work is done. A later process does it.
+var errInterrupted = errors.New("the run was interrupted")
+
+// perform does one task, and the repetitions that follow it if they depend on its result. An error
+// other than errInterrupted means that the run cannot continue.
 func (e *engine) perform(ctx context.Context, t task) error {
-	if t.repetition == 0 {
-		return e.finish(t.execution)
+	for t.repetition > 0 {
+		if err := e.repeat(ctx, &t); err != nil {
+			return err
+		}
+		if e.samples != nil {
+			return e.samples.done(&t)
+		}
+		if !t.keep() {
+			return nil
+		}
+		if !e.sequential(t.execution) || t.repetition == len(t.repetitions) || e.endsWith(t.execution, t.sessions) {
+			break
+		}
+		t = task{t.execution, t.repetition + 1, nil}
+		t.missing++
+		if e.stopped() {
+			return errInterrupted
+		}
 	}
+	return e.finish(t.execution)
+}
+
+// keep stores the sessions of a repetition in its execution. It reports whether no other planned one
+// is missing.
+func (t *task) keep() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.repetitions[t.repetition-1] = t.sessions
+	t.missing--
+	return t.missing == 0
+}
+
+// repeat performs and judges the sessions of one repetition, until one needs no retry.
+func (e *engine) repeat(ctx context.Context, t *task) error {
 	budget := max(e.Retry+1, 1)
 	if e.RetryErrors && len(t.sessions) > 0 {
 		budget = max(budget, len(t.sessions)+1+e.Retry)
 	}
 	for {
-		n := len(t.sessions)
-		var held *reservation
-		if n == 0 || t.sessions[n-1].judgement != nil {
-			s, reserved, err := e.runSession(ctx, t, n+1)
-			if s == nil || err != nil {
-				return err
-			}
-			t.sessions, held, n = append(t.sessions, *s), reserved, n+1
-		} else { // an earlier process has performed it
-			reserved, reason := e.spent.admit(t.c, t.runner, true, e.stopping)
-			if reason != "" {
-				e.end(reason)
-				return nil
-			}
-			held, t.sessions[n-1].workspace = reserved, e.places.reopen(t, &t.sessions[n-1])
-		}
-		err := e.judge(ctx, t, &t.sessions[n-1])
-		held.judged(&t.sessions[n-1])
+		held, err := e.nextSession(ctx, t)
 		if err != nil {
 			return err
 		}
-		last := t.sessions[n-1].judgement
-		if last == nil {
-			return nil // interrupted; the session is in the log, and a resumed run judges it
+		s := &t.sessions[len(t.sessions)-1]
+		err = e.judge(ctx, *t, s)
+		held.judged(s)
+		if err != nil {
+			return err
 		}
-		if !worthRetrying(last) || n >= budget || e.blocked[t.runner].reason() != nil {
-			break
+		if !worthRetrying(s.judgement) || len(t.sessions) >= budget || e.blocked[t.runner].reason() != nil {
+			return nil
 		}
-	}
-	if e.samples != nil {
-		return e.samples.done(&t)
-	}
-	t.mu.Lock()
-	t.repetitions[t.repetition-1] = t.sessions
-	t.missing--
-	last := t.missing == 0
-	t.mu.Unlock()
-	switch {
-	case !last:
-		return nil
-	case e.sequential(t.execution) && t.repetition < len(t.repetitions) && !e.endsWith(t.execution, t.sessions):
-		t.missing++
-		if e.stopped() {
-			return nil // a resumed run continues with the next repetition
-		}
-		return e.perform(ctx, task{t.execution, t.repetition + 1, nil})
-	default:
-		return e.finish(t.execution)
 	}
 }
 
-// runSession performs one session and records it. It returns the reservation for judging it. A nil
-// session without an error means that the run is stopping.
+// nextSession adds a session to a repetition, unless an earlier process left one that is not judged.
+// It returns the reservation for judging it.
+func (e *engine) nextSession(ctx context.Context, t *task) (*reservation, error) {
+	n := len(t.sessions)
+	if n == 0 || t.sessions[n-1].judgement != nil {
+		s, held, err := e.runSession(ctx, *t, n+1)
+		if err == nil {
+			t.sessions = append(t.sessions, *s)
+		}
+		return held, err
+	}
+	held, reason := e.spent.admit(t.c, t.runner, true, e.stopping)
+	if reason != "" {
+		e.end(reason)
+		return nil, errInterrupted
+	}
+	t.sessions[n-1].workspace = e.places.reopen(*t, &t.sessions[n-1])
+	return held, nil
+}
+
+// runSession performs one session and records it. It returns the reservation for judging it.
 func (e *engine) runSession(ctx context.Context, t task, number int) (*session, *reservation, error) {
 	if !e.slot(ctx) {
-		return nil, nil, nil
+		return nil, nil, errInterrupted
 	}
 	held, reason := e.spent.admit(t.c, t.runner, false, e.stopping)
 	if reason != "" {
 		<-e.slots
 		e.end(reason)
-		return nil, nil, nil
+		return nil, nil, errInterrupted
 	}
 	s, err := e.obtain(ctx, t, number)
 	<-e.slots // the rest needs no slot
-	if err != nil || s == nil {
+	if err != nil {
 		held.release()
 		return nil, nil, err
 	}
@@ -327,8 +345,7 @@ func (e *engine) runSession(ctx context.Context, t task, number int) (*session, 
 	return s, held, err
 }
 
-// obtain calls the runner, unless it is known that the runner fails. A nil session means that the
-// run was interrupted before there was a result.
+// obtain calls the runner, unless it is known that the runner fails.
 func (e *engine) obtain(ctx context.Context, t task, number int) (*session, error) {
 	if e.Runners[t.runner].Info().Kind == plumb.RunnerModel {
 		done := e.blocked[t.runner].probe(ctx, e.stopping)
@@ -342,13 +359,12 @@ func (e *engine) obtain(ctx context.Context, t task, number int) (*session, erro
 		Repetition: t.repetition, Session: number, MaxSteps: cmp.Or(t.c.MaxSteps, e.MaxSteps), Skills: e.Suite.Skills,
 	}
 	ws, failure, err := e.prepareDirs(ctx, t, &req)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if failure != nil {
-		if ctx.Err() != nil {
-			return nil, nil
-		}
+	case failure != nil && ctx.Err() != nil:
+		return nil, errInterrupted
+	case failure != nil:
 		return &session{number: number, failure: failure, workspace: ws}, nil
 	}
 	started := e.event(plumb.EventSessionStarted, t, number)
@@ -360,12 +376,13 @@ func (e *engine) obtain(ctx context.Context, t task, number int) (*session, erro
 	if err != nil {
 		return nil, err
 	}
-	s := e.ask(ctx, t, req)
-	if s != nil {
-		s.workspace = ws
-		ws.recordChanges(s.report)
-		e.blocked[t.runner].record(s.failure)
+	s, err := e.ask(ctx, t, req)
+	if err != nil {
+		return nil, err
 	}
+	s.workspace = ws
+	ws.recordChanges(s.report)
+	e.blocked[t.runner].record(s.failure)
 	return s, nil
 }
 
@@ -392,9 +409,8 @@ func (e *engine) slot(ctx context.Context) bool {
 	return true
 }
 
-// ask calls the runner and completes its result. It returns nil when the run was interrupted before
-// there was a result.
-func (e *engine) ask(ctx context.Context, t task, req plumb.Request) *session {
+// ask calls the runner and completes its result.
+func (e *engine) ask(ctx context.Context, t task, req plumb.Request) (*session, error) {
 	limit := cmp.Or(t.c.Timeout, e.TimeoutMs.Duration())
 	began := time.Now()
 	limited, cancel := plumb.WithTimeLimit(ctx, limit)
@@ -402,7 +418,7 @@ func (e *engine) ask(ctx context.Context, t task, req plumb.Request) *session {
 	late := errors.Is(context.Cause(limited), plumb.ErrTimeLimit)
 	cancel()
 	if err != nil && !late && (ctx.Err() != nil || errors.Is(err, plumb.ErrStopping)) {
-		return nil // a partial answer after an interruption is not a result; a resumed run asks again
+		return nil, errInterrupted // a partial answer is not a result
 	}
 	s := &session{number: req.Session, report: report}
 	switch {
@@ -423,7 +439,7 @@ func (e *engine) ask(ctx context.Context, t task, req plumb.Request) *session {
 	if report != nil {
 		fillDefaults(report, req, began, time.Now())
 	}
-	return s
+	return s, nil
 }
 
 // timeoutHint says what to do about a session that reached its time limit.
@@ -475,7 +491,7 @@ func fillDefaults(r *plumb.SessionReport, req plumb.Request, began, ended time.T
 const judgingTimes = 4
 
 // judge judges a session and records the result. When the run is interrupted meanwhile, the session
-// stays unjudged.
+// stays in the log unjudged.
 func (e *engine) judge(ctx context.Context, t task, s *session) error {
 	limited, cancel := plumb.WithTimeLimit(ctx, judgingTimes*max(e.TimeoutMs.Duration(), t.c.Timeout))
 	evidence := plumb.Evidence{
@@ -498,7 +514,7 @@ func (e *engine) judge(ctx context.Context, t task, s *session) error {
 		unanswered = unanswered || f != nil && f.Origin == plumb.OriginJudge
 	}
 	if broken && ctx.Err() != nil || unanswered && e.draining() {
-		return nil //nolint:nilerr // a resumed run judges it
+		return errInterrupted
 	}
 	ev := e.event(plumb.EventSessionJudged, t, s.number)
 	ev.Judgement = j

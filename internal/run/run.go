@@ -419,33 +419,21 @@ func (e *engine) run(ctx context.Context) error {
 	watch.Go(func() { e.watch(ctx, left, finished) })
 	watch.Go(func() { e.takeNotes(finished, cancelWorkers) })
 
-	var work sync.WaitGroup
-	if err := e.canary(workers); err != nil {
-		cancelWorkers(err)
-		e.end(plumb.StopInterrupted)
+	fail := func(err error) {
+		if err != nil && !errors.Is(err, errInterrupted) {
+			cancelWorkers(err)
+			e.end(plumb.StopInterrupted)
+		}
 	}
+	fail(e.canary(workers))
 	sources := e.queue.sources()
 	if e.samples != nil {
 		sources = []source{e.samples.next}
 	}
+	var work sync.WaitGroup
 	for _, next := range sources {
 		for range e.workers() {
-			work.Go(func() {
-				for {
-					t, err := next()
-					if t == nil && err == nil {
-						return
-					}
-					if err == nil {
-						err = e.perform(workers, *t)
-					}
-					if err != nil {
-						cancelWorkers(err)
-						e.end(plumb.StopInterrupted)
-						return
-					}
-				}
-			})
+			work.Go(func() { fail(e.work(workers, next)) })
 		}
 	}
 	work.Wait()
@@ -463,6 +451,19 @@ func (e *engine) run(ctx context.Context) error {
 		err = cerr
 	}
 	return err
+}
+
+// work performs the tasks of a source until there is none.
+func (e *engine) work(ctx context.Context, next source) error {
+	for {
+		t, err := next()
+		if t == nil || err != nil {
+			return err
+		}
+		if err := e.perform(ctx, *t); err != nil {
+			return err
+		}
+	}
 }
 
 // finishRun deletes the workspaces and records the end of this process's work. After an error it
