@@ -4,7 +4,7 @@ package plumb
 // Exactly one of Model, Command, Replay and Agent is set.
 type RunnerConfig struct {
 	// ID names the runner in results; it is the key in the config file.
-	ID string `json:"-" yaml:"-" redact:"-"`
+	ID string `json:"id,omitempty" yaml:"-" redact:"-"`
 	// Model is "provider:model", an alias such as "opus", or a model name that the built-in table
 	// knows.
 	Model string `json:"model,omitempty" yaml:"model,omitempty" redact:"-"`
@@ -35,8 +35,8 @@ type RunnerConfig struct {
 	MaxOutputTokens *int64   `json:"maxOutputTokens,omitempty" yaml:"maxOutputTokens,omitempty"`
 	ReasoningEffort *string  `json:"reasoningEffort,omitempty" yaml:"reasoningEffort,omitempty" redact:"-"`
 	// NoTemperature and NoSeed mean that the parameter is not sent.
-	NoTemperature bool `json:"-" yaml:"-"`
-	NoSeed        bool `json:"-" yaml:"-"`
+	NoTemperature bool `json:"noTemperature,omitempty" yaml:"-"`
+	NoSeed        bool `json:"noSeed,omitempty" yaml:"-"`
 
 	// TimeoutMs limits one request; 0 means the default.
 	TimeoutMs int64 `json:"timeoutMs,omitempty" yaml:"timeoutMs,omitempty"`

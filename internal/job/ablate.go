@@ -63,7 +63,7 @@ func checkTwins(s *Spec, ablate string) error {
 func (j *Job) withhold() error {
 	without := map[string]agent.Withheld{}
 	for i := range j.Spec.Runners {
-		c := j.Spec.Runners[i].Config()
+		c := j.Spec.Runners[i]
 		if c.Agent == nil || c.Agent.Without == "" {
 			continue
 		}

@@ -77,7 +77,7 @@ func (p *Project) Calibrate(
 	}
 	votes = max(votes, 1)
 	s.Parallel = cmp.Or(s.Parallel, config.DefaultParallel)
-	out.redact = p.redactor(nil, specOf(*c))
+	out.redact = p.redactor(nil, c)
 	f, err := p.runnerFactory(s.Cache, s.Parallel, false, out.redact)
 	if err != nil {
 		return nil, err

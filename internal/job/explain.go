@@ -290,7 +290,7 @@ func (p *Project) explainer(dir, runnerID string, fromConfig bool) (*plumb.Runne
 			if err := p.withSecrets(&r); err != nil {
 				return nil, err
 			}
-			config = new(r.Config())
+			config = &r
 		}
 	}
 	if config == nil {

@@ -101,7 +101,7 @@ func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.Runners, s.Selected, s.Demo = specsOf(configs), r.RunnerIDs, r.Demo
+	s.Runners, s.Selected, s.Demo = configs, r.RunnerIDs, r.Demo
 	s.AllRepetitions = s.AllRepetitions || r.Ablate != ""
 	s.Filter.IDs = caseIDs(s.Filter.IDs, source.Suite)
 	if err := p.chooseJudges(&s, r.Judge, r.Embedder); err != nil {
@@ -176,17 +176,17 @@ func (p *Project) chooseJudges(s *Spec, judge, embedder string) error {
 		return err
 	}
 	if s.JudgeVotes = votes; c != nil {
-		s.Judge = specOf(*c)
+		s.Judge = new(*c)
 	}
 	switch e := p.Config.Embedder; {
 	case embedder != "":
-		s.Embedder = specOf(plumb.RunnerConfig{Model: embedder})
+		s.Embedder = &plumb.RunnerConfig{Model: embedder}
 	case e != nil:
-		s.Embedder = specOf(*e)
+		s.Embedder = new(*e)
 	default:
 		for _, r := range s.Runners {
-			if c, ok := runner.DefaultEmbedder(r.Config()); ok {
-				s.Embedder = specOf(c)
+			if c, ok := runner.DefaultEmbedder(r); ok {
+				s.Embedder = &c
 				break
 			}
 		}
@@ -206,7 +206,7 @@ func (s *Spec) shareAddress(baseURL string) {
 			providers[target.Provider] = true
 		}
 	}
-	for _, c := range []*RunnerSpec{s.Judge, s.Embedder} {
+	for _, c := range []*plumb.RunnerConfig{s.Judge, s.Embedder} {
 		if c == nil || c.BaseURL != "" {
 			continue
 		}
@@ -369,11 +369,7 @@ func (j *Job) Note(n plumb.Note) { j.factory.env.Note(n) }
 
 // makeRunners makes the runners of the spec.
 func (j *Job) makeRunners() (err error) {
-	var configs []plumb.RunnerConfig
-	for _, r := range j.Spec.Runners {
-		configs = append(configs, r.Config())
-	}
-	made, err := j.factory.make(configs)
+	made, err := j.factory.make(j.Spec.Runners)
 	if err != nil {
 		return err
 	}
@@ -419,7 +415,7 @@ func (j *Job) makeJudges() error {
 	if judged && s.Judge == nil {
 		info.SelfJudged = true
 	} else if judged {
-		judge, err := runner.NewJudge(s.Judge.Config(), j.factory.env)
+		judge, err := runner.NewJudge(*s.Judge, j.factory.env)
 		if err != nil {
 			return err
 		}
@@ -434,7 +430,7 @@ func (j *Job) makeJudges() error {
 			"or embedder in plumb.yaml; "+
 			"or leave those cases out with --category or --case")
 	}
-	embedder, err := runner.NewEmbedder(s.Embedder.Config(), j.factory.env)
+	embedder, err := runner.NewEmbedder(*s.Embedder, j.factory.env)
 	if err != nil {
 		return plumb.WithHint(err, "choose another one with --embedder")
 	}

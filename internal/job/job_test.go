@@ -159,7 +159,7 @@ func TestSpecReadsOldRuns(t *testing.T) {
 	if s.Workspace == nil || s.Cwd != "/w" || s.WorkspaceRoot != "/r" || !s.KeepWorkspaces || s.MaxSteps != 3 ||
 		!s.AllRepetitions || s.Schedule != run.Serial || s.Parallel != 4 || s.Repeat != 2 || s.Retry != 1 || s.TimeoutMs != 5 ||
 		s.MaxFailures != 6 || s.MaxCostUSD != 7.5 || s.MaxTokens != 8 || s.MaxDurationMs != 9 || !s.AllowUnmetered ||
-		!s.Runners[0].Config().NoSeed || s.Filter.Limit != 2 {
+		!s.Runners[0].NoSeed || s.Filter.Limit != 2 {
 		t.Errorf("got %+v", s)
 	}
 	again, err := json.Marshal(s)

@@ -35,7 +35,7 @@ type Lift struct {
 func (j *Job) Lifts(path string) ([]Lift, error) {
 	var lifts []Lift
 	for i := range j.Spec.Runners {
-		c := j.Spec.Runners[i].Config()
+		c := j.Spec.Runners[i]
 		if c.Agent == nil || c.Agent.Without == "" {
 			continue
 		}

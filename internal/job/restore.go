@@ -15,11 +15,11 @@ import (
 var removed = regexp.MustCompile(`\[redacted:[^\]]*\]`)
 
 // withSecrets restores the secrets of a recorded runner from the runner with its id in the config.
-func (p *Project) withSecrets(s *RunnerSpec) error {
+func (p *Project) withSecrets(s *plumb.RunnerConfig) error {
 	var now any
 	id, _, _ := strings.Cut(s.ID, TwinID("", "")) // of --ablate: it has the secrets of the runner
 	if c := p.Config.Runner(id); c != nil {
-		now = specOf(*c)
+		now = c
 	}
 	return p.restore(s, now, "runner "+cmp.Or(s.ID, s.Model, "command"))
 }

@@ -74,7 +74,7 @@ func (j *Job) checkRaise() error {
 		return plumb.WithHint(errors.New(what+"judges the sessions of another run again"),
 			"plumb resume "+s.ScoredFrom+" --repeat "+strconv.Itoa(j.options.Raise)+", then plumb score "+s.ScoredFrom)
 	}
-	replays := func(r RunnerSpec) bool { return r.Replay != "" }
+	replays := func(r plumb.RunnerConfig) bool { return r.Replay != "" }
 	if s.Sessions != nil || slices.ContainsFunc(s.Runners, replays) {
 		return plumb.WithHint(errors.New(what+"plays stored sessions"), "leave --repeat out")
 	}

@@ -89,7 +89,7 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 	if err != nil {
 		return nil, err
 	}
-	s.Runners, s.Filter, s.ScoredFrom = specsOf(replays), run.Filter{}, earlier.Info.ID
+	s.Runners, s.Filter, s.ScoredFrom = replays, run.Filter{}, earlier.Info.ID
 	s.MaxFailures, s.MaxCostUSD, s.MaxTokens, s.MaxDurationMs, s.Retry = 0, 0, 0, 0, 0
 	p.setScoring(&s, &o)
 	s.CreatedAt, s.PlumbVersion, s.Distrusted, s.Decide, s.Snapshots = p.env.Now().UTC(), Version(), nil, nil, nil
@@ -164,11 +164,11 @@ func (p *Project) chooseScorers(s *Spec, o *ScoreOptions, earlier *plumb.Run, ca
 			return nil, err
 		}
 		if s.JudgeVotes = votes; c != nil {
-			s.Judge, selfJudged, started.Judge = specOf(*c), false, nil
+			s.Judge, selfJudged, started.Judge = new(*c), false, nil
 		}
 	}
 	if o.Embedder != "" {
-		s.Embedder, started.Embedder = specOf(plumb.RunnerConfig{Model: o.Embedder}), nil
+		s.Embedder, started.Embedder = &plumb.RunnerConfig{Model: o.Embedder}, nil
 	}
 	judge, embedder := needs(cases)
 	if judge && selfJudged {

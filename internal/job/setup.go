@@ -43,7 +43,7 @@ func (j *Job) setup() *plumb.Setup {
 		}
 	}
 	if j.options.Embedder != nil && s.Embedder != nil {
-		out.Embedder = short(runner.ConfigHash(s.Embedder.Config()))
+		out.Embedder = short(runner.ConfigHash(*s.Embedder))
 	}
 	var offered offered
 	if w := j.options.Workspaces.Config; w.TemplateDir != "" {
@@ -57,7 +57,7 @@ func (j *Job) setup() *plumb.Setup {
 	for i, r := range j.runners {
 		var c plumb.RunnerConfig
 		if i < len(s.Runners) {
-			c = s.Runners[i].Config()
+			c = s.Runners[i]
 		}
 		if c.Replay != "" {
 			out.Runners = append(out.Runners, recordedSetup(c.Replay, r.Info().ID))

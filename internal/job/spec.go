@@ -15,15 +15,15 @@ import (
 // Spec is the content of run.json: together with the bundle, all that a later process needs to
 // continue a run.
 type Spec struct {
-	PlumbVersion string       `json:"plumbVersion" redact:"-"`
-	CreatedAt    time.Time    `json:"createdAt"`
-	Dir          string       `json:"dir" redact:"-"`
-	Suite        string       `json:"suite" redact:"-"`
-	Runners      []RunnerSpec `json:"runners"`
+	PlumbVersion string               `json:"plumbVersion" redact:"-"`
+	CreatedAt    time.Time            `json:"createdAt"`
+	Dir          string               `json:"dir" redact:"-"`
+	Suite        string               `json:"suite" redact:"-"`
+	Runners      []plumb.RunnerConfig `json:"runners"`
 	// Selected are the ids of the runners that the user chose by name.
-	Selected []string    `json:"selectedRunners,omitempty" redact:"-"`
-	Judge    *RunnerSpec `json:"judge,omitempty"`
-	Embedder *RunnerSpec `json:"embedder,omitempty"`
+	Selected []string            `json:"selectedRunners,omitempty" redact:"-"`
+	Judge    *plumb.RunnerConfig `json:"judge,omitempty"`
+	Embedder *plumb.RunnerConfig `json:"embedder,omitempty"`
 	// ScoredFrom is the id of the run whose stored sessions are judged.
 	ScoredFrom string `json:"scoredFrom,omitempty" redact:"-"`
 	// BaselineFrom is the directory of the run whose repetitions are taken over.
@@ -52,42 +52,13 @@ type Spec struct {
 	Snapshots *snapshot.Options      `json:"snapshots,omitempty" redact:"-"`
 }
 
-// RunnerSpec is the complete configuration of a runner in run.json.
-type RunnerSpec struct {
-	ID string `json:"id,omitempty" redact:"-"`
-	plumb.RunnerConfig
-	NoTemperature bool `json:"noTemperature,omitempty"`
-	NoSeed        bool `json:"noSeed,omitempty"`
-}
-
-// specOf returns the runner configuration c in the form of run.json.
-func specOf(c plumb.RunnerConfig) *RunnerSpec {
-	return &RunnerSpec{ID: c.ID, RunnerConfig: c, NoTemperature: c.NoTemperature, NoSeed: c.NoSeed}
-}
-
-// specsOf is [specOf] for several runners.
-func specsOf(configs []plumb.RunnerConfig) []RunnerSpec {
-	var specs []RunnerSpec
-	for _, c := range configs {
-		specs = append(specs, *specOf(c))
-	}
-	return specs
-}
-
 // all returns the runners of a run with its judge and its embedder.
-func (s *Spec) all() []*RunnerSpec {
-	var all []*RunnerSpec
+func (s *Spec) all() []*plumb.RunnerConfig {
+	var all []*plumb.RunnerConfig
 	for i := range s.Runners {
 		all = append(all, &s.Runners[i])
 	}
-	return slices.DeleteFunc(append(all, s.Judge, s.Embedder), func(r *RunnerSpec) bool { return r == nil })
-}
-
-// Config returns the runner configuration that s describes.
-func (s RunnerSpec) Config() plumb.RunnerConfig {
-	c := s.RunnerConfig
-	c.ID, c.NoTemperature, c.NoSeed = s.ID, s.NoTemperature, s.NoSeed
-	return c
+	return slices.DeleteFunc(append(all, s.Judge, s.Embedder), func(r *plumb.RunnerConfig) bool { return r == nil })
 }
 
 // SessionsSpec is the part of run.json about stored sessions that no run made.

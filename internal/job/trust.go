@@ -60,7 +60,7 @@ func (p *Project) mayStart(path string, s *Spec, code bool, trust Trust) error {
 func (s *Spec) starts() []string {
 	var named []string
 	add := func(format string, args ...any) { named = append(named, fmt.Sprintf(format, args...)) }
-	of := func(role string, r *RunnerSpec) {
+	of := func(role string, r *plumb.RunnerConfig) {
 		role = strings.TrimSpace(role + " " + r.ID)
 		key := func(env string) string {
 			if env == "" {

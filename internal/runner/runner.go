@@ -210,6 +210,7 @@ func ConfigHash(cfg plumb.RunnerConfig) string {
 		p := parameters(cfg)
 		cfg.Temperature, cfg.Seed = p.Temperature, p.Seed
 	}
+	cfg.ID, cfg.NoTemperature, cfg.NoSeed = "", false, false // the parameters say it
 	cfg.Env, cfg.MaxParallel, cfg.Agent = PublicEnv(cfg.Env), 0, publicAgent(cfg.Agent)
 	data, err := marshal(cfg)
 	if err != nil { // JSON has no form for a temperature of NaN
