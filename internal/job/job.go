@@ -17,7 +17,6 @@ import (
 	"fmt"
 	"maps"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -26,7 +25,6 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/config"
-	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -83,65 +81,6 @@ func (j *Job) Close() {
 	for _, c := range j.closers {
 		_ = c() // no result depends on it
 	}
-}
-
-// Open prepares a run of source. It makes no request and writes nothing. The job owns source, which
-// is closed if Open fails.
-func Open(p *Project, source *Source, r Request) (_ *Job, err error) {
-	defer func() {
-		if err != nil {
-			err = hide(p.redact, errors.Join(err, source.Close()))
-		}
-	}()
-	if err := checkQuestion(&r.Settings); err != nil {
-		return nil, err
-	}
-	s := p.newSpec(source, r.Settings.Settings)
-	configs, err := withTwins(r.Runners, r.Ablate)
-	if err != nil {
-		return nil, err
-	}
-	s.Runners, s.Selected, s.Demo = configs, r.RunnerIDs, r.Demo
-	s.AllRepetitions = s.AllRepetitions || r.Ablate != ""
-	s.Filter.IDs = caseIDs(s.Filter.IDs, source.Suite)
-	if err := p.chooseJudges(&s, r.Judge, r.Embedder); err != nil {
-		return nil, err
-	}
-	s.shareAddress(r.BaseURL)
-	if err := p.directories(&s, &r, source); err != nil {
-		return nil, err
-	}
-	if err := checkTwins(&s, r.Ablate); err != nil {
-		return nil, err
-	}
-	if r.UntilDecided {
-		if s.Decide, err = r.question(&s); err != nil {
-			return nil, err
-		}
-		s.AllRepetitions = true
-	}
-	if s.Output != "" {
-		s.Output = p.env.Path(s.Output)
-	}
-	if r.BaselineFrom != "" {
-		path, err := runlog.Find(p.Runs(), r.BaselineFrom)
-		if err != nil {
-			return nil, fmt.Errorf("--baseline-from: %w", err)
-		}
-		if s.BaselineFrom, err = filepath.Abs(path); err != nil {
-			return nil, err
-		}
-	}
-	j, err := p.assemble(s, source, r.Plan, r.OwnRunners)
-	if err != nil {
-		return nil, err
-	}
-	j.dropCopies()
-	if err := j.readBaseline(r.Vary); err != nil {
-		j.factory.close()
-		return nil, err
-	}
-	return j, nil
 }
 
 // newSpec returns the spec of a run of source that begins now.
@@ -232,77 +171,6 @@ func (p *Project) judge(name string, votes int) (*plumb.RunnerConfig, int, error
 	return &plumb.RunnerConfig{Model: name}, votes, nil
 }
 
-// assemble makes the job that a complete spec describes. Runners that the caller made replace those
-// of the spec.
-func (p *Project) assemble(s Spec, source *Source, planning bool, own []plumb.Runner) (_ *Job, err error) {
-	if s.Sessions != nil {
-		stored, err := p.storedRunner(&s, source)
-		if err != nil {
-			return nil, err
-		}
-		own = []plumb.Runner{stored}
-	}
-	if len(s.Runners) == 0 && len(own) == 0 {
-		return nil, errors.New("the run has no runners")
-	}
-	if found := p.Planted(source.Bundle, func() *plumb.Suite { return source.Suite }); len(found) > 0 {
-		return nil, doc.Problems(found)
-	}
-	selected := *source.Suite
-	if selected.Cases, err = s.Filter.Select(source.Suite); err != nil {
-		return nil, err
-	}
-	j := &Job{
-		Spec: s, Suite: &selected, project: p, bundle: source.Bundle, suiteCases: len(source.Suite.Cases),
-		closers: []func() error{source.Close},
-	}
-	r := p.redactor(s.words(j.Suite), s)
-	if j.factory, err = p.runnerFactory(s.Cache, s.Parallel, planning, r); err != nil {
-		return nil, hide(r, err)
-	}
-	defer func() {
-		if err != nil {
-			j.factory.close()
-			err = hide(r, err)
-		}
-	}()
-	j.factory.env.ReplayFinal = s.ScoredFrom != ""
-	if j.runners = own; own == nil {
-		if err := j.makeRunners(); err != nil {
-			return nil, err
-		}
-	}
-	if s.JudgeRepeat > 1 {
-		for i, r := range j.runners {
-			j.runners[i] = rejudged{r, s.JudgeRepeat}
-		}
-	}
-	j.setOptions(source.Suite)
-	if err := j.checkGates(source.Suite); err != nil {
-		return nil, err
-	}
-	if err := j.withhold(); err != nil {
-		return nil, err
-	}
-	if err := j.makeJudges(); err != nil {
-		return nil, err
-	}
-	if err := j.openBaselines(); err != nil {
-		return nil, err
-	}
-	j.forecast = j.newForecaster()
-	j.options.Forecast = j.forecast.of
-	if err := j.checkBudget(); err != nil {
-		return nil, err
-	}
-	if s.BaselineFrom != "" {
-		if err := j.takeFrom(s.BaselineFrom); err != nil {
-			return nil, err
-		}
-	}
-	return j, nil
-}
-
 // checkGates finds gates about a part that the suite and the runners do not have. A gate about a
 // part that the user did not select has nothing to judge.
 func (j *Job) checkGates(suite *plumb.Suite) error {
@@ -366,16 +234,6 @@ func (j *Job) openBaselines() (err error) {
 
 // Note records a note in the log of the run, without secrets.
 func (j *Job) Note(n plumb.Note) { j.factory.env.Note(n) }
-
-// makeRunners makes the runners of the spec.
-func (j *Job) makeRunners() (err error) {
-	made, err := j.factory.make(j.Spec.Runners)
-	if err != nil {
-		return err
-	}
-	j.runners, j.options.Unavailable, j.Spec.Distrusted = made.runners, made.unavailable, made.distrusted
-	return nil
-}
 
 // setOptions describes the run to package run, except for what judges, compares and limits it.
 func (j *Job) setOptions(suite *plumb.Suite) {

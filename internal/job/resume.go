@@ -119,12 +119,28 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, source.Close())
-		}
-	}()
-	if err := p.restoreWorkspace(&s, source.Suite); err != nil {
+	stored, err := p.restoreSource(&s, source)
+	if err == nil {
+		err = keepSamples(path, &s)
+	}
+	if err != nil {
+		return nil, errors.Join(err, source.Close())
+	}
+	if change != nil {
+		change(&s)
+	}
+	j, err := p.assemble(s, source, stored) //nolint:contextcheck // finding a version has its own time limit
+	if err != nil {
+		return nil, fmt.Errorf("reopen run %s: %w", p.env.Shown(path), err)
+	}
+	return j, nil
+}
+
+// restoreSource gives a suite that was recorded with a run the secrets of its workspace, and leaves the
+// cases in it that the run has if it judges sessions. It returns the runner of stored sessions; nil if
+// there are none.
+func (p *Project) restoreSource(s *Spec, source *Source) ([]plumb.Runner, error) {
+	if err := p.restoreWorkspace(s, source.Suite); err != nil {
 		return nil, err
 	}
 	if s.ScoredFrom != "" && len(s.Runners) > 0 {
@@ -137,17 +153,7 @@ func (p *Project) reopen(ctx context.Context, path string, change func(*Spec)) (
 			source.Suite.Cases = rejudgedCases(source.Suite.Cases, earlier, s.JudgeRepeat)
 		}
 	}
-	if err := keepSamples(path, &s); err != nil {
-		return nil, err
-	}
-	if change != nil {
-		change(&s)
-	}
-	j, err := p.assemble(s, source, false, nil) //nolint:contextcheck // finding a version has its own time limit
-	if err != nil {
-		return nil, fmt.Errorf("reopen run %s: %w", p.env.Shown(path), err)
-	}
-	return j, nil
+	return p.storedRunners(s, source)
 }
 
 // unsaved returns the green executions of the run at path whose token counts are not in the file of

@@ -62,40 +62,48 @@ func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job,
 	if err != nil {
 		return nil, err
 	}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, source.Close())
-		}
-	}()
-	if err := p.keepRecorded(source.Suite, earlier, o.Suite != ""); err != nil {
-		return nil, err
+	//nolint:contextcheck // templates have a time limit of their own
+	err = p.prepareScore(&s, source.Suite, path, earlier, &o)
+	var stored []plumb.Runner
+	if err == nil {
+		stored, err = p.storedRunners(&s, source)
+	}
+	if err != nil {
+		return nil, errors.Join(err, source.Close())
+	}
+	return p.assemble(s, source, stored) //nolint:contextcheck // finding a version has its own time limit
+}
+
+// prepareScore turns the spec of an earlier run into that of a run that judges its sessions.
+func (p *Project) prepareScore(s *Spec, suite *plumb.Suite, path string, earlier *plumb.Run, o *ScoreOptions) error {
+	if err := p.keepRecorded(suite, earlier, o.Suite != ""); err != nil {
+		return err
 	}
 	if s.JudgeRepeat = o.JudgeRepeat; s.JudgeRepeat > 1 {
-		source.Suite.Cases = rejudgedCases(source.Suite.Cases, earlier, s.JudgeRepeat)
-		if len(source.Suite.Cases) == 0 {
-			return nil, plumb.WithHint(
+		suite.Cases = rejudgedCases(suite.Cases, earlier, s.JudgeRepeat)
+		if len(suite.Cases) == 0 {
+			return plumb.WithHint(
 				fmt.Errorf("no judged case of run %s passed in one repetition and failed in another", earlier.Info.ID),
 				"make a run with --repeat 5, or judge again without --judge-repeat")
 		}
 	}
-	started, err := p.chooseScorers(&s, &o, earlier, source.Suite.Cases)
+	started, err := p.chooseScorers(s, o, earlier, suite.Cases)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	if err := p.mayStart(path, started, false, o.Trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
-		return nil, err
+	if err := p.mayStart(path, started, false, o.Trust); err != nil {
+		return err
 	}
 	replays, err := replaysOf(path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.Runners, s.Filter, s.ScoredFrom = replays, run.Filter{}, earlier.Info.ID
 	s.MaxFailures, s.MaxCostUSD, s.MaxTokens, s.MaxDurationMs, s.Retry = 0, 0, 0, 0, 0
-	p.setScoring(&s, &o)
+	p.setScoring(s, o)
 	s.CreatedAt, s.PlumbVersion, s.Distrusted, s.Decide, s.Snapshots = p.env.Now().UTC(), Version(), nil, nil, nil
 	s.BaselineFrom = "" // the sessions come from the run that is judged again
-	//nolint:contextcheck // finding a version has its own time limit
-	return p.assemble(s, source, false, nil)
+	return nil
 }
 
 // setScoring sets the settings of s that do not depend on how the sessions were made.
@@ -191,25 +199,28 @@ func (p *Project) chooseScorers(s *Spec, o *ScoreOptions, earlier *plumb.Run, ca
 
 // ScoreStored opens a job that judges stored sessions that no run made, with the cases of source.
 // The job owns source, which is closed if ScoreStored fails.
-func ScoreStored(p *Project, source *Source, sessions SessionsSpec, o ScoreOptions) (_ *Job, err error) {
-	defer func() {
-		if err != nil {
-			err = hide(p.redact, errors.Join(err, source.Close()))
-		}
-	}()
+func ScoreStored(p *Project, source *Source, sessions SessionsSpec, o ScoreOptions) (*Job, error) {
 	sessions.Dir = p.env.Path(sessions.Dir)
 	s := p.newSpec(source, o.Settings.Settings)
 	s.Sessions = &sessions
 	p.setScoring(&s, &o)
-	if err := p.chooseJudges(&s, o.Judge, o.Embedder); err != nil {
-		return nil, err
+	err := p.chooseJudges(&s, o.Judge, o.Embedder)
+	var stored []plumb.Runner
+	if err == nil {
+		stored, err = p.storedRunners(&s, source)
 	}
-	return p.assemble(s, source, false, nil)
+	if err != nil {
+		return nil, hide(p.redact, errors.Join(err, source.Close()))
+	}
+	return p.assemble(s, source, stored)
 }
 
-// storedRunner returns the runner that replays the stored sessions of s. It removes the cases
-// without a session from source.
-func (p *Project) storedRunner(s *Spec, source *Source) (plumb.Runner, error) {
+// storedRunners returns the runner that replays the stored sessions of s, if there are any. It removes
+// the cases without a session from source.
+func (p *Project) storedRunners(s *Spec, source *Source) ([]plumb.Runner, error) {
+	if s.Sessions == nil {
+		return nil, nil
+	}
 	stored, err := openSessions(*s.Sessions, source.Suite.Cases)
 	if err != nil {
 		return nil, err
@@ -228,5 +239,5 @@ func (p *Project) storedRunner(s *Spec, source *Source) (plumb.Runner, error) {
 		return nil, plumb.WithHint(errors.New("the suite needs a judge, and stored sessions cannot judge themselves"),
 			"name a judge with --judge")
 	}
-	return stored, nil
+	return []plumb.Runner{stored}, nil
 }
