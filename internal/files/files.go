@@ -30,6 +30,15 @@ func RemoveAll(path string) error {
 	return os.RemoveAll(path)
 }
 
+// Resolved resolves the symbolic links in a path, because the system reports the directories of
+// processes without links. A path that does not exist is returned as it is.
+func Resolved(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
+}
+
 // Exists reports whether there is a file or directory at path.
 func Exists(path string) bool {
 	_, err := os.Stat(path)

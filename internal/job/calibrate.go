@@ -54,7 +54,7 @@ func (p *Project) Calibrate(
 	ctx context.Context, gold string, s config.Settings, progress func(done, of int),
 ) (_ *Calibrated, err error) {
 	out := &Calibrated{redact: p.redact}
-	defer func() { err = hide(out.redact, err) }()
+	defer func() { err = out.redact.Error(err) }()
 	path := p.env.Path(gold)
 	data, err := doc.ReadStream(path, doc.StateBytes)
 	if err != nil {

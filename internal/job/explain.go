@@ -157,7 +157,7 @@ type Interview struct {
 // the config; else it comes from the run of the session, which must be one of this project: an
 // artifact directory from elsewhere must not decide what Plumb starts.
 func OpenInterview(p *Project, dir string, fromConfig bool) (_ *Interview, err error) {
-	defer func() { err = hide(p.redact, err) }()
+	defer func() { err = p.redact.Error(err) }()
 	v := &Interview{dir: dir, project: p}
 	file := filepath.Join(dir, run.ExplainFile)
 	questions, err := ReadQuestions(dir)
@@ -186,7 +186,7 @@ func OpenInterview(p *Project, dir string, fromConfig bool) (_ *Interview, err e
 	made, err := v.factory.make([]plumb.RunnerConfig{*config})
 	if err != nil {
 		v.Close()
-		return nil, hide(redact, err)
+		return nil, redact.Error(err)
 	}
 	var ok bool
 	if v.agent, ok = made.runners[0].(plumb.Explainer); !ok {
@@ -218,7 +218,7 @@ func (v *Interview) Ask(
 			report, err := v.agent.Explain(limited, ref, q.Question)
 			cancel()
 			if err != nil {
-				return nil, hide(v.factory.redact, plumb.WithHint(fmt.Errorf("question %d: %w", i+1, err), plumb.Hint(err)))
+				return nil, v.factory.redact.Error(plumb.WithHint(fmt.Errorf("question %d: %w", i+1, err), plumb.Hint(err)))
 			}
 			a, _ := redact.Clean(v.factory.redact, Answer{
 				Question: q, Answer: report.FinalOutput, SessionID: report.SessionID, StartedAt: report.StartedAt,

@@ -79,10 +79,10 @@ func CollectGarbage(o GarbageOptions) (*Garbage, error) {
 	}
 	l := leftovers{claims: claims}
 	for _, dir := range run.WorkspaceRoots(root) {
-		l.roots = append(l.roots, resolved(dir))
+		l.roots = append(l.roots, files.Resolved(dir))
 	}
 	for _, home := range homes {
-		l.homes = append(l.homes, resolved(home))
+		l.homes = append(l.homes, files.Resolved(home))
 	}
 	processes, failed := reap(l.dead)
 	for _, p := range processes {
@@ -102,7 +102,7 @@ func CollectGarbage(o GarbageOptions) (*Garbage, error) {
 	}
 	for _, w := range workspaces {
 		// The run may be gone, so only its parent can be resolved.
-		if o.Runs != "" && w.RunDir != "" && !files.Within(resolved(filepath.Dir(w.RunDir)), resolved(o.Runs)) {
+		if o.Runs != "" && w.RunDir != "" && !files.Within(files.Resolved(filepath.Dir(w.RunDir)), files.Resolved(o.Runs)) {
 			found.Others = append(found.Others, w)
 			continue
 		}
@@ -182,15 +182,6 @@ func (l *leftovers) runDir(t proc.Trace) (dir, id string) {
 func (l *leftovers) runID(t proc.Trace) string {
 	_, id := l.runDir(t)
 	return id
-}
-
-// resolved resolves the symbolic links in a path, because the system reports the directories of
-// processes without links. A path that does not exist is returned as it is.
-func resolved(path string) string {
-	if target, err := filepath.EvalSymlinks(path); err == nil {
-		return target
-	}
-	return path
 }
 
 // dropClaims removes the claims of runs that are gone. The other claims are still

@@ -89,7 +89,7 @@ func inTurn(steps ...func() error) error {
 func (o *opening) done(err error) (*Job, error) {
 	if err != nil {
 		o.Close()
-		return nil, hide(o.project.redact, hide(o.redact, err))
+		return nil, o.project.redact.Error(o.redact.Error(err))
 	}
 	return o.Job, nil
 }

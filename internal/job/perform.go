@@ -38,7 +38,7 @@ type Result struct {
 // means that the run could not begin. A Result with an error means that the run ended early: what
 // it measured until then is in its directory.
 func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error) {
-	defer func() { err = hide(j.factory.redact, err) }()
+	defer func() { err = j.factory.redact.Error(err) }()
 	if err := j.CheckOutputs(o.Reports); err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	}
 	state, err := run.Suite(running, j.options)
 	done()
-	err = errors.Join(err, reports.end(hide(j.factory.redact, err), err == nil))
+	err = errors.Join(err, reports.end(j.factory.redact.Error(err), err == nil))
 	if state == nil {
 		return nil, err
 	}

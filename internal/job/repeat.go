@@ -33,7 +33,7 @@ const confirmationsDir = "confirmations"
 // an error if something that the run recorded is different now, such as a skill or the version of
 // an agent: then the repetitions would measure something else.
 func Fresh(ctx context.Context, p *Project, ref string, o FreshOptions) (_ *Job, err error) {
-	defer func() { err = hide(p.redact, err) }()
+	defer func() { err = p.redact.Error(err) }()
 	path, s, err := p.earlier(ref)
 	if err != nil {
 		return nil, err

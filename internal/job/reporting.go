@@ -237,9 +237,9 @@ func (p *Project) storedOptions(path string) (o kind.Setup, s Spec, err error) {
 func (p *Project) WritePage(path, file string) error {
 	o, _, err := p.storedOptions(path)
 	if err != nil {
-		return hide(o.Redact, err)
+		return o.Redact.Error(err)
 	}
-	return hide(o.Redact, doc.Write(file, func(f *doc.File) error {
+	return o.Redact.Error(doc.Write(file, func(f *doc.File) error {
 		o.Out, o.RunDir = f, ""
 		r, err := kind.New(kind.HTML, o)
 		if err != nil {
@@ -253,7 +253,7 @@ func (p *Project) WritePage(path, file string) error {
 // Report renders the reports that specs name of the earlier run at path.
 func (p *Project) Report(ctx context.Context, path string, specs []string) (err error) {
 	o, s, err := p.storedOptions(path)
-	defer func() { err = hide(o.Redact, err) }()
+	defer func() { err = o.Redact.Error(err) }()
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ type ResumeOptions struct {
 // Resume opens the job of an earlier run, which [Job.Perform] continues. ref is the id of the run,
 // the beginning or end of its id, its directory, or "" for the last run. Resume locks the run.
 func Resume(ctx context.Context, p *Project, ref string, o ResumeOptions) (_ *Job, err error) {
-	defer func() { err = hide(p.redact, err) }()
+	defer func() { err = p.redact.Error(err) }()
 	path, s, err := p.earlier(ref)
 	if err != nil {
 		return nil, err
@@ -235,10 +235,10 @@ func (p *Project) reapRun(dir *runlog.Dir, root string) error {
 	if err != nil {
 		return err
 	}
-	path = resolved(path)
+	path = files.Resolved(path)
 	var workspaces []string
 	for _, dir := range run.WorkspacesOf(root, dir.ID) {
-		workspaces = append(workspaces, resolved(dir))
+		workspaces = append(workspaces, files.Resolved(dir))
 	}
 	within := func(dir string) bool {
 		return slices.ContainsFunc(workspaces, func(ws string) bool { return files.Within(dir, ws) })

@@ -170,7 +170,7 @@ func (p *Project) CheckRunners() ([]error, error) {
 		if err == nil {
 			_, err = runner.New(c, f.env)
 		}
-		problems = append(problems, hide(p.redact, err))
+		problems = append(problems, p.redact.Error(err))
 	}
 	return problems, nil
 }

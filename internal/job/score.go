@@ -40,7 +40,7 @@ func (r rejudged) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRep
 // Score opens a job that judges the sessions of an earlier run again. No model is called, except
 // for the judge and the embedder. ref is as for [Resume].
 func Score(ctx context.Context, p *Project, ref string, o ScoreOptions) (_ *Job, err error) {
-	defer func() { err = hide(p.redact, err) }()
+	defer func() { err = p.redact.Error(err) }()
 	path, s, err := p.earlier(ref)
 	if err != nil {
 		return nil, err
@@ -210,7 +210,7 @@ func ScoreStored(p *Project, source *Source, sessions SessionsSpec, o ScoreOptio
 		stored, err = p.storedRunners(&s, source)
 	}
 	if err != nil {
-		return nil, hide(p.redact, errors.Join(err, source.Close()))
+		return nil, p.redact.Error(errors.Join(err, source.Close()))
 	}
 	return p.assemble(s, source, stored)
 }

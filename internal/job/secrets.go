@@ -107,24 +107,6 @@ func loggedWords(path string) iter.Seq[string] {
 	}
 }
 
-// hide returns err with the secrets that r knows removed from its text and its hint. The result
-// still matches what err matches with [errors.Is] and [errors.As].
-func hide(r *redact.Redactor, err error) error {
-	if err == nil || !r.Hides() {
-		return err
-	}
-	return &hiddenError{err, r.String(err.Error()), r.String(plumb.Hint(err))}
-}
-
-type hiddenError struct {
-	error
-	text, hint string
-}
-
-func (h *hiddenError) Error() string  { return h.text }
-func (h *hiddenError) Unwrap() error  { return h.error }
-func (h *hiddenError) Advice() string { return h.hint }
-
 // printf writes a line about the job or the project to the standard error of the environment.
 func printf(w io.Writer, r *redact.Redactor, format string, args ...any) {
 	fmt.Fprintf(w, "plumb: %s\n", r.String(fmt.Sprintf(format, args...)))

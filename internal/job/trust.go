@@ -53,7 +53,7 @@ func (p *Project) mayStart(path string, s *Spec, code bool, trust Trust) error {
 	err := fmt.Errorf("run %s is not in %s, and it names what would be started:%s", shown,
 		p.env.Shown(p.Runs()), list.String())
 	hint := fmt.Sprintf("plumb %s --trust %s, if you know who made the run", trust.Command, report.ShellWord(shown))
-	return hide(p.redact, plumb.WithHint(err, hint))
+	return p.redact.Error(plumb.WithHint(err, hint))
 }
 
 // starts lists the programs, servers and files outside of its directory that a run would use.
