@@ -13,7 +13,8 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/files"
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/plan"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/text"
@@ -24,7 +25,7 @@ type aaCmd struct{ runCmd }
 
 func aaCommand(a *app) *cobra.Command {
 	c := &aaCmd{runCmd{app: a, settings: newSettings()}}
-	c.want.Repeat = job.AARepeat
+	c.want.Repeat = plan.NoiseRepeat
 	cmd := &cobra.Command{
 		Use:   "aa SUITE|RUN",
 		Short: "Measure how much repeated runs of a suite differ without a cause",
@@ -99,8 +100,8 @@ func (c *aaCmd) measure(ctx context.Context, cmd *cobra.Command, ref string) err
 }
 
 // show prints how much the repetitions of a run differ.
-func (c *aaCmd) show(p *job.Project, path string) error {
-	a, err := p.AA(path)
+func (c *aaCmd) show(p *project.Project, path string) error {
+	a, err := plan.NoiseOf(p, path)
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func (c *aaCmd) show(p *job.Project, path string) error {
 	return err
 }
 
-func (c *aaCmd) showAA(a *job.AA) error {
+func (c *aaCmd) showAA(a *plan.Noise) error {
 	fmt.Fprintf(c.Stdout, "%s (%s) against itself: how much repetitions differ without a cause\n", c.name(a.Suite),
 		text.ShortHash(a.SuiteHash, hashDigits))
 	for i := range a.Runners {
@@ -128,7 +129,7 @@ func (c *aaCmd) showAA(a *job.AA) error {
 }
 
 // showRunner prints the figures of one runner.
-func (c *aaCmd) showRunner(r *job.AARunner) error {
+func (c *aaCmd) showRunner(r *plan.NoiseRunner) error {
 	out := func(label, format string, args ...any) {
 		fmt.Fprintf(c.Stdout, "  %-12s %s\n", label, fmt.Sprintf(format, args...))
 	}
@@ -139,7 +140,7 @@ func (c *aaCmd) showRunner(r *job.AARunner) error {
 			text.Plural(r.StoppedEarly, "execution"))
 	}
 	if r.RepeatedCases == 0 {
-		out("flip rate", "– no case has two measured repetitions; plumb resume RUN --repeat %d adds some", job.AARepeat)
+		out("flip rate", "– no case has two measured repetitions; plumb resume RUN --repeat %d adds some", plan.NoiseRepeat)
 		return nil
 	}
 	out("flip rate", "%s, 95 %% between %s and %s: how often two repetitions of a case differ (mean of %s)",
@@ -168,7 +169,7 @@ func (c *aaCmd) showRunner(r *job.AARunner) error {
 }
 
 // showCheck prints the comparison of the odd with the even repetitions.
-func (c *aaCmd) showCheck(out func(label, format string, args ...any), check *job.AACheck) {
+func (c *aaCmd) showCheck(out func(label, format string, args ...any), check *plan.Check) {
 	if check.P == nil {
 		out("self-check", "– it needs a case with an odd and an even repetition")
 		return
@@ -188,7 +189,7 @@ func (c *aaCmd) showCheck(out func(label, format string, args ...any), check *jo
 const mostCases = 20
 
 // showFlips lists the cases whose repetitions differ.
-func (c *aaCmd) showFlips(cases []job.CaseFlips) error {
+func (c *aaCmd) showFlips(cases []plan.CaseFlips) error {
 	w := text.NewColumns(c.Stdout)
 	fmt.Fprintln(w, "\n  CASE\tPASSED\tFLIP RATE")
 	differ := 0
@@ -213,7 +214,7 @@ func (c *aaCmd) showFlips(cases []job.CaseFlips) error {
 }
 
 // showSteady lists the cases that never discriminate, by outcome.
-func (c *aaCmd) showSteady(a *job.AA) {
+func (c *aaCmd) showSteady(a *plan.Noise) {
 	for _, kind := range []struct {
 		outcome      plumb.Outcome
 		words, other string

@@ -22,7 +22,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -312,7 +312,7 @@ func commands() []command {
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:     "plumb",
-		Version: job.Version(),
+		Version: project.Version(),
 		Short:   "Test language models and coding agents, and detect when they change",
 		Long: `Plumb runs suites of cases against model APIs, coding agents and programs, checks the results, and reports
 what passed, what failed, and what could not be measured.

@@ -13,9 +13,12 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/earlier"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/report/kind"
+	"github.com/plumb-eval/plumb/internal/reporting"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -114,11 +117,11 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	result, err := p.Compare(m, o)
+	result, err := reporting.Compare(p, m, o)
 	if err != nil {
 		return err
 	}
-	if err := p.ReportComparison(result, reports); err != nil {
+	if err := reporting.WriteComparison(p, result, reports); err != nil {
 		return err
 	}
 	return exit(result.ExitCode)
@@ -165,7 +168,7 @@ func (c *compareCmd) ofPrompts(
 }
 
 // options parses the flags.
-func (c *compareCmd) options() (o compare.Options, m compare.MatchOptions, reports job.ComparisonReports, err error) {
+func (c *compareCmd) options() (o compare.Options, m compare.MatchOptions, reports reporting.ComparisonReports, err error) {
 	o = compare.DefaultOptions()
 	o.Alpha, o.MinCoverage, o.UnprovenPass = c.alpha, c.minCoverage, c.unproven == "pass"
 	if !(c.alpha > 0 && c.alpha < 0.5) {
@@ -198,7 +201,7 @@ func (c *compareCmd) options() (o compare.Options, m compare.MatchOptions, repor
 	}
 	reports = c.reports
 	if c.json {
-		reports = append(job.ComparisonReports{kind.JSON}, reports...)
+		reports = append(reporting.ComparisonReports{kind.JSON}, reports...)
 	}
 	reports, err = reports.Check()
 	return o, m, reports, err
@@ -229,7 +232,7 @@ func (c *compareCmd) fresh(
 ) (map[compare.CaseKey]compare.Fresh, error) {
 	env := c.env()
 	env.Stdout, env.Display.Terminal, env.Display.Color = c.Stderr, false, false
-	p, err := c.adopt(job.OpenProject(ctx, env, c.config, c.outputDir))
+	p, err := c.adopt(project.OpenProject(ctx, env, c.config, c.outputDir))
 	if err != nil {
 		return nil, err
 	}
@@ -271,14 +274,14 @@ func (c *compareCmd) fresh(
 
 // freshCounts returns the fresh repetitions of cases of one side, by runner.
 func (c *compareCmd) freshCounts(
-	ctx context.Context, p *job.Project, side *compare.Side, cases map[string][]string,
-) (map[compare.CaseKey]job.Confirmed, error) {
-	counts := map[compare.CaseKey]job.Confirmed{}
+	ctx context.Context, p *project.Project, side *compare.Side, cases map[string][]string,
+) (map[compare.CaseKey]earlier.Confirmed, error) {
+	counts := map[compare.CaseKey]earlier.Confirmed{}
 	for _, runner := range slices.Sorted(maps.Keys(cases)) {
-		found, err := p.Confirm(ctx, side, job.ConfirmOptions{
-			FreshOptions: job.FreshOptions{
+		found, err := earlier.Confirm(ctx, p, side, earlier.ConfirmOptions{
+			FreshOptions: earlier.FreshOptions{
 				Cases: cases[runner], Runner: runner, Repetitions: compare.FreshRepetitions,
-				Trust: job.Trust{Given: c.trust, Command: "compare"},
+				Trust: project.Trust{Given: c.trust, Command: "compare"},
 			},
 			Again: c.again, Perform: func(j *job.Job) error { return c.performConfirmation(ctx, j) },
 		})
@@ -295,7 +298,7 @@ func (c *compareCmd) freshCounts(
 func (c *compareCmd) performConfirmation(ctx context.Context, j *job.Job) error {
 	c.know(j.Redactor())
 	w := interrupts{app: c.app, job: j}
-	if _, err := j.Perform(ctx, job.Options{Watch: w.watch}); err != nil {
+	if _, err := j.Perform(ctx, nil, w.watch); err != nil {
 		return err
 	}
 	if w.first != nil {

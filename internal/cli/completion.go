@@ -14,7 +14,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 	"github.com/plumb-eval/plumb/internal/suite"
@@ -29,7 +29,7 @@ type candidates func(c *completer, args []string) []string
 
 // completer has the project of the command line that the shell completes.
 type completer struct {
-	*job.Project
+	*project.Project
 	ctx  context.Context //nolint:containedctx // it lives for one completion
 	word string          // what the user has typed of it
 	read suite.ReadOptions
@@ -122,7 +122,7 @@ func (a *app) complete(cmd *cobra.Command, known candidates, args []string, word
 
 // completed opens the project for a completion. It does not execute a config in code. Then, and if
 // the config is broken, the project has no runners and no suites, but its runs are found.
-func (a *app) completed(ctx context.Context, file, outputDir string) (*job.Project, error) {
+func (a *app) completed(ctx context.Context, file, outputDir string) (*project.Project, error) {
 	if file = a.path(file); file == "" {
 		var err error
 		if file, err = config.Find(a.Dir); err != nil {
@@ -133,7 +133,7 @@ func (a *app) completed(ctx context.Context, file, outputDir string) (*job.Proje
 	if file != "" {
 		read.Dir = filepath.Dir(file)
 		if !lib.IsCode(file) {
-			if c, err := job.ReadConfig(ctx, a.env(), file); err == nil {
+			if c, err := project.ReadConfig(ctx, a.env(), file); err == nil {
 				read = c
 			}
 		}
@@ -151,7 +151,7 @@ func runs(c *completer, _ []string) []string {
 	slices.Reverse(ids)
 	found := []string{"last\tthe latest run"}
 	for _, id := range ids {
-		var s job.Spec
+		var s project.Spec
 		if runlog.ReadSpec(filepath.Join(c.Runs(), id), &s) == nil {
 			id += "\t" + s.Suite
 		}

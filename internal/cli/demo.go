@@ -19,6 +19,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
@@ -99,7 +100,7 @@ func (c *demoCmd) run(ctx context.Context) error {
 // runAgents creates a project, and runs its suite on scripted agents with the same command as a
 // user.
 func (c *demoCmd) runAgents(ctx context.Context) error {
-	if _, ok := job.LookPath("sh", c.Getenv("PATH"), c.Dir); !ok {
+	if _, ok := project.LookPath("sh", c.Getenv("PATH"), c.Dir); !ok {
 		return plumb.WithHint(errors.New("the scripted agents need sh, which is not on the PATH"),
 			"plumb demo works without it")
 	}
@@ -141,7 +142,7 @@ You can delete the directory at any time.
 }
 
 // openJob opens the job of the demo. Only its suite and its sessions differ from other jobs.
-func (c *demoCmd) openJob(p *job.Project) (*job.Job, error) {
+func (c *demoCmd) openJob(p *project.Project) (*job.Job, error) {
 	bundle := suite.NewBundle("demo", "demo.jsonl", demoSuite)
 	suite, _, err := bundle.Suite()
 	if err != nil {
@@ -153,7 +154,7 @@ func (c *demoCmd) openJob(p *job.Project) (*job.Job, error) {
 	}
 	want := job.Request{Settings: config.Defaults(), Demo: true, OwnRunners: []plumb.Runner{replay}}
 	want.Schedule, want.Parallel = run.Parallel, 3
-	return c.adoptJob(job.Open(p, &job.Source{Bundle: bundle, Suite: suite}, want))
+	return c.adoptJob(job.Open(p, &project.Source{Bundle: bundle, Suite: suite}, want))
 }
 
 // readDemo streams the recording.

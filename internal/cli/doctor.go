@@ -19,8 +19,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/files"
-	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 	"github.com/plumb-eval/plumb/internal/text"
@@ -81,7 +81,7 @@ or reports one in the second, it cannot measure this agent: the exit code is the
 
 func (c *doctorCmd) run(ctx context.Context) error {
 	broken := error(nil)
-	read, err := job.ReadConfig(ctx, c.env(), c.config)
+	read, err := project.ReadConfig(ctx, c.env(), c.config)
 	if err != nil {
 		read, broken = &config.Config{Dir: c.Dir}, err
 	}
@@ -120,7 +120,7 @@ func (c *doctorCmd) run(ctx context.Context) error {
 }
 
 // diagnose checks all providers, servers and agents at once.
-func (c *doctorCmd) diagnose(ctx context.Context, p *job.Project) []finding {
+func (c *doctorCmd) diagnose(ctx context.Context, p *project.Project) []finding {
 	transport := modelapi.NewTransport(modelapi.TransportOptions{Getenv: p.Getenv, MaxAttempts: 1})
 	defer transport.Close()
 	var checks []func() finding
@@ -140,7 +140,7 @@ func (c *doctorCmd) diagnose(ctx context.Context, p *job.Project) []finding {
 }
 
 func diagnoseProvider(
-	ctx context.Context, p *job.Project, provider modelapi.Provider, transport *modelapi.Transport,
+	ctx context.Context, p *project.Project, provider modelapi.Provider, transport *modelapi.Transport,
 ) finding {
 	f := finding{Kind: "provider", Name: provider.Name}
 	key, variable := provider.Key(p.Getenv)
@@ -188,7 +188,7 @@ func diagnoseProvider(
 }
 
 // diagnoseAgent finds an agent CLI and its version. Only a run can find out if it is logged in.
-func (c *doctorCmd) diagnoseAgent(ctx context.Context, p *job.Project, spec agent.Spec) finding {
+func (c *doctorCmd) diagnoseAgent(ctx context.Context, p *project.Project, spec agent.Spec) finding {
 	f := finding{Kind: "agent", Name: spec.Name}
 	path, ok := p.AgentPath(spec.Name, "")
 	if !ok {
@@ -236,7 +236,7 @@ func usualModel(provider string) string {
 }
 
 // diagnoseRunners checks which runners of the config can run now.
-func (c *doctorCmd) diagnoseRunners(p *job.Project) ([]finding, error) {
+func (c *doctorCmd) diagnoseRunners(p *project.Project) ([]finding, error) {
 	problems, err := p.CheckRunners()
 	if err != nil {
 		return nil, err
@@ -264,7 +264,7 @@ func (c *doctorCmd) diagnoseRunners(p *job.Project) ([]finding, error) {
 }
 
 // diagnoseProject checks the folder. broken is the error of its config, or nil.
-func (c *doctorCmd) diagnoseProject(p *job.Project, broken error) finding {
+func (c *doctorCmd) diagnoseProject(p *project.Project, broken error) finding {
 	f := finding{Kind: "project", Name: "folder", OK: true}
 	switch {
 	case broken != nil:
@@ -301,7 +301,7 @@ func diagnoseMachine() finding {
 	return finding{Kind: "machine", Name: "processes", OK: true, Status: "held together by " + proc.Means()}
 }
 
-func (c *doctorCmd) show(p *job.Project, found []finding) {
+func (c *doctorCmd) show(p *project.Project, found []finding) {
 	titles := map[string]string{
 		"provider": "Providers", "server": "Servers on this machine", "agent": "Agent CLIs",
 		"runner": "Runners of the config", "machine": "This machine", "project": "This folder",

@@ -9,13 +9,13 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/agent/proof"
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 )
 
 // runAgents runs two scripted sessions with each agent CLI that is installed or configured, and
 // reports whether its adapter sees the actions that happened, and no others. The exit code is 1 if
 // an adapter does not, and 3 if there is no adapter to try.
-func (c *doctorCmd) runAgents(ctx context.Context, p *job.Project) error {
+func (c *doctorCmd) runAgents(ctx context.Context, p *project.Project) error {
 	var configs []plumb.RunnerConfig
 	configured := map[string]bool{}
 	for _, r := range p.Config.Runners {

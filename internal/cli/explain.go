@@ -11,8 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/explain"
 	"github.com/plumb-eval/plumb/internal/files"
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
@@ -27,7 +28,7 @@ type explainCmd struct {
 	all, rerun bool
 	timeout    setting.Milliseconds
 	// opened is the project once a session of it is asked.
-	opened *job.Project
+	opened *project.Project
 }
 
 func explainCommand(a *app) *cobra.Command {
@@ -77,7 +78,7 @@ func (c *explainCmd) run(ctx context.Context, args []string) error {
 		}
 		return err
 	}
-	answers, code := []*job.Explanations{}, exitOK
+	answers, code := []*explain.Answers{}, exitOK
 	for i, dir := range dirs {
 		if i > 0 && !c.json {
 			fmt.Fprintln(c.Stdout)
@@ -116,13 +117,13 @@ func (c *explainCmd) find(ctx context.Context, args []string) ([]string, error) 
 			return nil, err
 		}
 	}
-	found, err := job.FindQuestions(dir)
+	found, err := explain.FindQuestions(dir)
 	if err != nil {
 		return nil, err
 	}
 	var dirs, choices []string
 	for _, d := range found {
-		q, err := job.ReadQuestions(d)
+		q, err := explain.ReadQuestions(d)
 		if err != nil {
 			return nil, err
 		}
@@ -161,8 +162,8 @@ func (c *explainCmd) checkCase(dir, caseID string) error {
 }
 
 // explain asks about the session in dir, unless its answers are stored.
-func (c *explainCmd) explain(ctx context.Context, dir string) (_ *job.Explanations, err error) {
-	if files.Exists(filepath.Join(dir, job.ExplanationsFile)) && !c.rerun {
+func (c *explainCmd) explain(ctx context.Context, dir string) (_ *explain.Answers, err error) {
+	if files.Exists(filepath.Join(dir, explain.AnswersFile)) && !c.rerun {
 		return c.showStored(dir)
 	}
 	if c.opened == nil {
@@ -171,31 +172,31 @@ func (c *explainCmd) explain(ctx context.Context, dir string) (_ *job.Explanatio
 		}
 	}
 	//nolint:contextcheck // finding a version has its own time limit
-	interview, err := job.OpenInterview(c.opened, dir, c.config != "")
+	interview, err := explain.Open(c.opened, dir, c.config != "")
 	if err != nil {
 		return nil, err
 	}
 	defer interview.Close()
 	c.know(interview.Redactor())
-	asking, answered := func(int, run.Question) {}, func(job.Answer) {}
+	asking, answered := func(int, run.Question) {}, func(explain.Answer) {}
 	if !c.json {
 		c.showHead(dir, &interview.Explanation, len(interview.Questions))
 		asking = func(i int, q run.Question) {
 			c.showQuestion(i, q)
 			fmt.Fprintf(c.Stderr, "Waiting for %s...\n", interview.RunnerID)
 		}
-		answered = func(a job.Answer) { fmt.Fprintf(c.Stdout, "\nAgent\n%s\n", c.clean(a.Answer)) }
+		answered = func(a explain.Answer) { fmt.Fprintf(c.Stdout, "\nAgent\n%s\n", c.clean(a.Answer)) }
 	}
 	out, err := interview.Ask(ctx, c.timeout.Duration(), asking, answered)
 	if err == nil && !c.json {
-		fmt.Fprintf(c.Stdout, "\nSaved explanations %s\n", c.shown(filepath.Join(dir, job.ExplanationsFile)))
+		fmt.Fprintf(c.Stdout, "\nSaved explanations %s\n", c.shown(filepath.Join(dir, explain.AnswersFile)))
 	}
 	return out, err
 }
 
 // showStored prints the stored answers.
-func (c *explainCmd) showStored(dir string) (*job.Explanations, error) {
-	stored, err := job.ReadExplanations(dir)
+func (c *explainCmd) showStored(dir string) (*explain.Answers, error) {
+	stored, err := explain.Read(dir)
 	if err != nil || c.json {
 		return stored, err
 	}

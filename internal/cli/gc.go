@@ -12,7 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/garbage"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/text"
@@ -52,7 +52,7 @@ kept; see plumb runs --prune.`,
 }
 
 func (c *gcCmd) run(ctx context.Context) error {
-	o := job.GarbageOptions{
+	o := garbage.Scope{
 		Root: cmp.Or(c.path(c.root), run.WorkspaceRoot()), Before: c.Now().Add(-c.age.Duration()), DryRun: c.dryRun,
 	}
 	if !c.all {
@@ -62,7 +62,7 @@ func (c *gcCmd) run(ctx context.Context) error {
 		}
 		o.Runs = p.Runs()
 	}
-	found, err := job.CollectGarbage(o)
+	found, err := garbage.Collect(o)
 	if found == nil {
 		return err
 	}
@@ -74,7 +74,7 @@ func (c *gcCmd) run(ctx context.Context) error {
 }
 
 // show prints what was found. It shortens long lists of what is deleted.
-func (c *gcCmd) show(found *job.Garbage) {
+func (c *gcCmd) show(found *garbage.Found) {
 	ended, deleted := "ended", "deleted"
 	if found.DryRun {
 		ended, deleted = "would end", "would delete"

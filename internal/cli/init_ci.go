@@ -13,13 +13,13 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/examples"
 	"github.com/plumb-eval/plumb/internal/agent"
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
 // writeJob writes the job of the CI service for the runners of the config. It never replaces a file.
 func (c *initCmd) writeJob(ctx context.Context, w *written) error {
-	cfg, err := job.ReadConfig(ctx, c.env(), "")
+	cfg, err := project.ReadConfig(ctx, c.env(), "")
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/files"
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 )
 
 // goTestFile is the file of plumb init --go.
@@ -19,7 +19,7 @@ const goTestFile = "plumb_test.go"
 
 // writeGoTest writes a test that runs the suites with plumbtest, in the package of the folder.
 func (c *initCmd) writeGoTest(ctx context.Context, w *written) error {
-	cfg, err := job.ReadConfig(ctx, c.env(), "")
+	cfg, err := project.ReadConfig(ctx, c.env(), "")
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/calibrate"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -122,7 +122,7 @@ type failedItem struct {
 	Hint  string `json:"hint,omitempty"`
 }
 
-func (c *calibrateCmd) show(r *job.Calibrated) error {
+func (c *calibrateCmd) show(r *project.Calibrated) error {
 	failed := []failedItem{}
 	for _, a := range r.Failed {
 		at := a.Item.Place

@@ -10,7 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/text"
@@ -84,7 +84,7 @@ func (c *listCmd) run(ctx context.Context, suite string) error {
 }
 
 // listSuite lists one suite, and returns what --json prints.
-func (c *listCmd) listSuite(ctx context.Context, p *job.Project, ref string) (map[string]any, error) {
+func (c *listCmd) listSuite(ctx context.Context, p *project.Project, ref string) (map[string]any, error) {
 	source, err := p.Read(ctx, ref, c.tier, 0)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (c *listCmd) listSuite(ctx context.Context, p *job.Project, ref string) (ma
 	return c.listCases(source.Suite, cases)
 }
 
-func (c *listCmd) listAll(p *job.Project) error {
+func (c *listCmd) listAll(p *project.Project) error {
 	published, err := suite.Published()
 	if err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 	"github.com/plumb-eval/plumb/internal/setting"
@@ -87,7 +87,7 @@ func (c *modelsCmd) run(ctx context.Context, provider string) error {
 
 // showNamed lists the models with a text in their names: of those that need no provider, or else of
 // all.
-func (c *modelsCmd) showNamed(p *job.Project, text string) error {
+func (c *modelsCmd) showNamed(p *project.Project, text string) error {
 	for _, all := range []bool{c.all, true} {
 		lines := slices.DeleteFunc(tableModels(p.Prices, "", all), func(l modelLine) bool {
 			return !strings.Contains(strings.ToLower(l.Provider+":"+l.ID+" "+strings.Join(l.Aliases, " ")), text)
@@ -149,7 +149,7 @@ func priced(prices *runner.Prices, m modelapi.ModelInfo, known bool) modelLine {
 // liveModels asks all providers at once which models they offer. It skips providers without a key
 // and local servers that do not run, except for a named one. ok is false if a provider failed.
 func (c *modelsCmd) liveModels(
-	ctx context.Context, p *job.Project, named string,
+	ctx context.Context, p *project.Project, named string,
 ) (lines []modelLine, ok bool, err error) {
 	transport := modelapi.NewTransport(modelapi.TransportOptions{Getenv: p.Getenv, MaxAttempts: 1})
 	defer transport.Close()
@@ -199,7 +199,7 @@ func (c *modelsCmd) liveModels(
 }
 
 // askable returns what is missing to ask a provider, or nil.
-func askable(p *job.Project, provider modelapi.Provider) error {
+func askable(p *project.Project, provider modelapi.Provider) error {
 	address := provider.Address(p.Getenv)
 	key, _ := provider.Key(p.Getenv)
 	switch {
@@ -213,7 +213,7 @@ func askable(p *job.Project, provider modelapi.Provider) error {
 
 // listLive asks one askable provider for its models.
 func listLive(
-	ctx context.Context, p *job.Project, provider modelapi.Provider, transport *modelapi.Transport,
+	ctx context.Context, p *project.Project, provider modelapi.Provider, transport *modelapi.Transport,
 ) ([]modelapi.ModelInfo, error) {
 	key, _ := provider.Key(p.Getenv)
 	return modelapi.ListModels(ctx, modelapi.Config{
@@ -221,7 +221,7 @@ func listLive(
 	})
 }
 
-func (c *modelsCmd) show(p *job.Project, lines []modelLine) error {
+func (c *modelsCmd) show(p *project.Project, lines []modelLine) error {
 	source := p.Prices.Source()
 	if c.json {
 		return c.print(map[string]any{"models": doc.Array(lines), "prices": source})

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/plan"
 	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -53,10 +54,10 @@ suite with the same runner configuration; plumb aa SUITE makes one.`,
 }
 
 func (c *planCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) error {
-	var wanted job.Difference
+	var wanted plan.Difference
 	if cmd.Flags().Changed("detect") {
 		var err error
-		if wanted, err = job.ParseDifference(c.detect); err != nil {
+		if wanted, err = plan.ParseDifference(c.detect); err != nil {
 			return err
 		}
 	}
@@ -71,9 +72,9 @@ func (c *planCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) 
 	if wanted.Metric == "" {
 		return c.showPlans(jobs)
 	}
-	var plans []job.DetectPlan
+	var plans []plan.Detection
 	for _, j := range jobs {
-		pl, err := j.Detect(wanted)
+		pl, err := plan.Detect(j, wanted)
 		if err != nil {
 			return err
 		}
@@ -94,7 +95,7 @@ func (c *planCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) 
 }
 
 // showDetection prints what a comparison can find.
-func (c *planCmd) showDetection(pl *job.DetectPlan) error {
+func (c *planCmd) showDetection(pl *plan.Detection) error {
 	fmt.Fprintf(c.Stdout, "Plan for %s (%s): a comparison that finds a difference of %s\n", c.name(pl.Suite),
 		text.ShortHash(pl.SuiteHash, hashDigits), pl.Detect)
 	fmt.Fprintf(c.Stdout, "  %s, with the same number of repetitions on both sides; found in %.0f %% of comparisons "+
@@ -143,7 +144,7 @@ func (c *planCmd) showDetection(pl *job.DetectPlan) error {
 }
 
 // allocationWords lists the repetitions of the cases that get more than one.
-func allocationWords(a *job.Allocation, cases int) string {
+func allocationWords(a *plan.Allocation, cases int) string {
 	const most = 8
 	var words []string
 	for _, x := range a.Cases[:min(most, len(a.Cases))] {
@@ -160,14 +161,14 @@ func allocationWords(a *job.Allocation, cases int) string {
 
 // detectable renders the smallest difference that can be found.
 func detectable(metric string, difference *float64) string {
-	if metric == job.MetricTokens {
+	if metric == plan.MetricTokens {
 		return rounded(difference, math.Ceil, " %")
 	}
 	return points(difference)
 }
 
 // variationWords says how much repetitions vary, and how that is known.
-func variationWords(all []job.Variation) string {
+func variationWords(all []plan.Variation) string {
 	v := all[0]
 	switch {
 	case v.Assumed:
@@ -184,7 +185,7 @@ func variationWords(all []job.Variation) string {
 }
 
 // neededWords says how many repetitions show the difference.
-func neededWords(v job.Variation, cases int) string {
+func neededWords(v plan.Variation, cases int) string {
 	const most = 100
 	words := fmt.Sprintf("%s of each of these %s", text.Plural(v.RepeatsNeeded, "repetition"), text.Plural(cases, "case"))
 	if v.RepeatsNeeded > most {
@@ -206,9 +207,9 @@ func times(getenv func(string) string) string {
 
 // showPlans prints what the jobs would do.
 func (a *app) showPlans(jobs []*job.Job) error {
-	var plans []job.Plan
+	var plans []plan.Estimate
 	for _, j := range jobs {
-		plans = append(plans, j.Plan())
+		plans = append(plans, plan.Of(j))
 	}
 	if a.json {
 		return a.print(plans)
@@ -261,7 +262,7 @@ func (a *app) showPlans(jobs []*job.Job) error {
 		fmt.Fprintf(a.Stdout, "\n  about %s and %s in total, including the judge; prices of %s. Nothing was spent.\n",
 			dollars(pl.CostUSD),
 			text.Millis(pl.DurationMs), pl.PricesDate)
-		if slices.ContainsFunc(pl.Runners, func(r job.PlanRunner) bool { return r.TokensUnknown }) {
+		if slices.ContainsFunc(pl.Runners, func(r plan.Runner) bool { return r.TokensUnknown }) {
 			fmt.Fprintln(a.Stdout, "  The use of an agent is unknown until its first run; here it counts as zero.")
 		}
 		for _, line := range pl.Budget {

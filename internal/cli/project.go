@@ -10,12 +10,13 @@ import (
 
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/report/terminal"
 )
 
 // env returns what jobs see of the process.
-func (a *app) env() job.Env {
-	e := job.Env{
+func (a *app) env() project.Env {
+	e := project.Env{
 		Getenv: a.Getenv, Environ: a.Environ, Dir: a.Dir, Stdout: a.rawStdout, Stderr: a.Stderr, Now: a.Now,
 		SuiteRead: spareMemory, Starting: boundMemory,
 	}
@@ -56,22 +57,22 @@ func (f *projectFlags) registerOutputDir(fs *pflag.FlagSet) {
 }
 
 // open opens the project of the working directory.
-func (a *app) open(ctx context.Context, f projectFlags) (*job.Project, error) {
-	return a.adopt(job.OpenProject(ctx, a.env(), f.config, f.outputDir))
+func (a *app) open(ctx context.Context, f projectFlags) (*project.Project, error) {
+	return a.adopt(project.OpenProject(ctx, a.env(), f.config, f.outputDir))
 }
 
 // openFor opens the project of a suite: the config nearest to it applies.
-func (a *app) openFor(ctx context.Context, f projectFlags, suite string) (*job.Project, error) {
-	return a.adopt(job.OpenProjectOf(ctx, a.env(), f.config, f.outputDir, suite))
+func (a *app) openFor(ctx context.Context, f projectFlags, suite string) (*project.Project, error) {
+	return a.adopt(project.OpenProjectOf(ctx, a.env(), f.config, f.outputDir, suite))
 }
 
 // project makes the project of a config.
-func (a *app) project(config *config.Config, outputDir string) (*job.Project, error) {
-	return a.adopt(job.NewProject(a.env(), config, outputDir))
+func (a *app) project(config *config.Config, outputDir string) (*project.Project, error) {
+	return a.adopt(project.NewProject(a.env(), config, outputDir))
 }
 
 // adopt uses the redactor of an opened project for this command, and closes the project at its end.
-func (a *app) adopt(p *job.Project, err error) (*job.Project, error) {
+func (a *app) adopt(p *project.Project, err error) (*project.Project, error) {
 	if err == nil {
 		a.know(p.Redactor())
 		a.closers = append(a.closers, p)

@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/garbage"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -42,11 +43,11 @@ func (p *pruning) unused() error {
 }
 
 // pruneRuns lists the runs that can be deleted, and with --yes deletes them.
-func (c *runsCmd) pruneRuns(p *job.Project) error {
+func (c *runsCmd) pruneRuns(p *project.Project) error {
 	if c.prune.keep < 0 || c.prune.age < 0 {
 		return errors.New("--keep and --older-than must not be negative")
 	}
-	old, err := p.OldRuns(c.Now().Add(-c.prune.age.Duration()), c.prune.keep)
+	old, err := garbage.OldRuns(p, c.Now().Add(-c.prune.age.Duration()), c.prune.keep)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/earlier"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/setting"
 )
 
@@ -46,9 +47,9 @@ func (c *resumeCmd) run(ctx context.Context, flags *pflag.FlagSet, ref string) e
 	if err != nil {
 		return err
 	}
-	j, err := c.adoptJob(job.Resume(ctx, p, ref, job.ResumeOptions{
-		RetryErrors: c.retryErrors, Repeat: c.want.Repeat, Trust: job.Trust{Given: c.trust, Command: "resume"},
-		Change: func(s *job.Spec) { c.setRecorded(flags, &s.Settings) },
+	j, err := c.adoptJob(earlier.Resume(ctx, p, ref, earlier.ResumeOptions{
+		RetryErrors: c.retryErrors, Repeat: c.want.Repeat, Trust: project.Trust{Given: c.trust, Command: "resume"},
+		Change: func(s *project.Spec) { c.setRecorded(flags, &s.Settings) },
 	}))
 	if err != nil {
 		return err

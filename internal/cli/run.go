@@ -19,6 +19,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/suite"
@@ -87,7 +88,7 @@ func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) e
 
 // prepare opens the project and prepares the runs of the suites. The caller closes the jobs, also on
 // an error.
-func (c *runCmd) prepare(ctx context.Context, cmd *cobra.Command, suites []string) (*job.Project, []*job.Job, error) {
+func (c *runCmd) prepare(ctx context.Context, cmd *cobra.Command, suites []string) (*project.Project, []*job.Job, error) {
 	p, err := c.openFor(ctx, c.projectFlags(), first(suites))
 	if err != nil {
 		return nil, nil, c.withAbsent(err, suites) //nolint:contextcheck // it executes nothing
@@ -142,9 +143,9 @@ func (c *runCmd) withAbsent(err error, suites []string) error {
 	return problems
 }
 
-// suiteRef returns a suite of the config in the form that [job.Project.Read] expects: a path from
+// suiteRef returns a suite of the config in the form that [project.Project.Read] expects: a path from
 // the folder of the config, or a published suite.
-func suiteRef(p *job.Project, ref string) string {
+func suiteRef(p *project.Project, ref string) string {
 	if path := p.Config.Resolve(ref); files.Exists(path) {
 		return path
 	}
@@ -152,7 +153,7 @@ func suiteRef(p *job.Project, ref string) string {
 }
 
 // prepareAll prepares the runs of all suites, before the first request.
-func (c *runCmd) prepareAll(ctx context.Context, p *job.Project, refs []string) (jobs []*job.Job, err error) {
+func (c *runCmd) prepareAll(ctx context.Context, p *project.Project, refs []string) (jobs []*job.Job, err error) {
 	for _, ref := range refs {
 		source, err := p.Read(ctx, ref, c.want.Tier, c.want.TimeoutMs.Duration())
 		if err != nil {
@@ -173,7 +174,7 @@ func (c *runCmd) prepareAll(ctx context.Context, p *job.Project, refs []string) 
 }
 
 // performAll performs jobs one after the other, and returns the worst exit code.
-func (c *runCmd) performAll(ctx context.Context, p *job.Project, jobs []*job.Job) error {
+func (c *runCmd) performAll(ctx context.Context, p *project.Project, jobs []*job.Job) error {
 	reports, err := reportsOf(jobs, c.want.Reports)
 	if err != nil {
 		return err
@@ -232,7 +233,7 @@ func worse(a, b int) bool {
 }
 
 // perform performs a job, and returns the exit code.
-func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports []string) (code int, err error) {
+func (a *app) perform(ctx context.Context, p *project.Project, j *job.Job, reports []string) (code int, err error) {
 	result, code, err := a.performed(ctx, p, j, reports)
 	if err == nil && result != nil && code < exitInterrupted {
 		err = a.showLifts(j, result, p.Flags)
@@ -242,13 +243,13 @@ func (a *app) perform(ctx context.Context, p *job.Project, j *job.Job, reports [
 
 // performed is perform, and also returns what the job left. It is nil if the run could not begin.
 func (a *app) performed(
-	ctx context.Context, p *job.Project, j *job.Job, reports []string,
+	ctx context.Context, p *project.Project, j *job.Job, reports []string,
 ) (_ *job.Result, code int, err error) {
 	if a.json {
 		reports = append([]string{kind.JSONSummary}, reports...)
 	}
 	w := interrupts{app: a, job: j}
-	result, err := j.Perform(ctx, job.Options{Reports: reports, Watch: w.watch})
+	result, err := j.Perform(ctx, reports, w.watch)
 	switch {
 	case result == nil:
 		return nil, 0, err
@@ -299,7 +300,7 @@ type interrupts struct {
 
 var errInterrupted = errors.New("interrupted")
 
-// watch is [job.Options.Watch].
+// watch is a [job.Watch].
 func (w *interrupts) watch(ctx context.Context) (context.Context, <-chan struct{}, func()) {
 	signals, stop := w.app.signals()
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -11,12 +11,12 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/config"
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
 // runnerConfigs returns the runners that the flags describe, or else all runners of the config.
-func (c *runCmd) runnerConfigs(p *job.Project) ([]plumb.RunnerConfig, error) {
+func (c *runCmd) runnerConfigs(p *project.Project) ([]plumb.RunnerConfig, error) {
 	configs, err := c.configs(p)
 	if err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func (c *runCmd) runnerConfigs(p *job.Project) ([]plumb.RunnerConfig, error) {
 }
 
 // configs returns the runners that the settings describe.
-func (c *runCmd) configs(p *job.Project) (configs []plumb.RunnerConfig, err error) {
+func (c *runCmd) configs(p *project.Project) (configs []plumb.RunnerConfig, err error) {
 	want := &c.want
 	for _, id := range want.RunnerIDs {
 		r, err := configRunner(p.Config, id)

@@ -13,10 +13,12 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/explain"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/report/terminal"
+	"github.com/plumb-eval/plumb/internal/reporting"
 	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/text"
@@ -70,7 +72,7 @@ func (c *runsCmd) run(ctx context.Context) error {
 	lines := []report.RunLine{}
 	for i := len(ids) - 1; i >= 0 && (c.limit <= 0 || len(lines) < c.limit); i-- {
 		path := filepath.Join(p.Runs(), ids[i])
-		var s job.Spec
+		var s project.Spec
 		err := runlog.ReadSpec(path, &s)
 		lines = append(lines, report.DescribeRun(path, s.CreatedAt, s.Suite, err))
 	}
@@ -161,7 +163,7 @@ func (c *reportCmd) run(ctx context.Context, ref string) error {
 	if c.json {
 		reports = append([]string{kind.JSONSummary}, reports...)
 	}
-	if err := p.Report(ctx, path, reports); err != nil || !c.browser {
+	if err := reporting.Write(ctx, p, path, reports); err != nil || !c.browser {
 		return err
 	}
 	return c.view(p, path)
@@ -169,7 +171,7 @@ func (c *reportCmd) run(ctx context.Context, ref string) error {
 
 // findRun opens the project and finds a run in it. From here on, the command prints the names of
 // the cases and runners of the run even if they contain a secret.
-func (a *app) findRun(ctx context.Context, f projectFlags, ref string) (*job.Project, string, error) {
+func (a *app) findRun(ctx context.Context, f projectFlags, ref string) (*project.Project, string, error) {
 	p, err := a.open(ctx, f)
 	if err != nil {
 		return nil, "", err
@@ -221,13 +223,13 @@ func (c *showCmd) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if c.json {
-		return results.NewWriter(results.Options{Sessions: job.Sessions(path).Without(c.secrets())}).Write(c.rawStdout, state)
+		return results.NewWriter(results.Options{Sessions: reporting.Sessions(path).Without(c.secrets())}).Write(c.rawStdout, state)
 	}
 	return c.showRun(p, state, path)
 }
 
 // showRun lists the executions of a run.
-func (c *showCmd) showRun(p *job.Project, state *plumb.Run, path string) error {
+func (c *showCmd) showRun(p *project.Project, state *plumb.Run, path string) error {
 	info := state.Info
 	fmt.Fprintf(c.Stdout, "Run    %s\nSuite  %s %s\nWhen   %s\nFiles  %s\n\n", info.ID, c.name(info.SuiteName),
 		c.name(text.ShortHash(info.SuiteHash, hashDigits)), state.StartedAt.Format(time.RFC3339), c.shown(path))
@@ -392,7 +394,7 @@ func (c *showCmd) showSession(ev plumb.Event) {
 // showAnswers prints what the agent answered when plumb explain asked about a session of the
 // execution in dir.
 func (c *showCmd) showAnswers(dir string, ev plumb.Event) error {
-	stored, err := job.ReadExplanations(plumb.SessionDir(dir, ev.Repetition, ev.Session))
+	stored, err := explain.Read(plumb.SessionDir(dir, ev.Repetition, ev.Session))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

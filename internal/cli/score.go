@@ -11,7 +11,9 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/earlier"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/setting"
 )
 
@@ -21,7 +23,7 @@ type scoreCmd struct {
 	settings
 	suite    string
 	trust    bool
-	sessions job.SessionsSpec
+	sessions project.SessionsSpec
 	// judgeRepeat is 0 without --judge-repeat.
 	judgeRepeat int
 }
@@ -83,9 +85,9 @@ func (c *scoreCmd) run(ctx context.Context, flags *pflag.FlagSet, ref string) er
 }
 
 // openJob opens the job for the sessions of a run, or with --sessions for those in a directory.
-func (c *scoreCmd) openJob(ctx context.Context, ref string) (*job.Project, *job.Job, error) {
-	o := job.ScoreOptions{
-		Settings: c.want, Suite: c.suite, Trust: job.Trust{Given: c.trust, Command: "score"},
+func (c *scoreCmd) openJob(ctx context.Context, ref string) (*project.Project, *job.Job, error) {
+	o := earlier.ScoreOptions{
+		Settings: c.want, Suite: c.suite, Trust: project.Trust{Given: c.trust, Command: "score"},
 		JudgeRepeat: c.judgeRepeat,
 	}
 	if c.sessions.Dir == "" {
@@ -96,7 +98,7 @@ func (c *scoreCmd) openJob(ctx context.Context, ref string) (*job.Project, *job.
 		if err != nil {
 			return nil, nil, err
 		}
-		j, err := c.adoptJob(job.Score(ctx, p, cmp.Or(ref, "last"), o))
+		j, err := c.adoptJob(earlier.Score(ctx, p, cmp.Or(ref, "last"), o))
 		return p, j, err
 	}
 	p, err := c.openFor(ctx, c.projectFlags(), ref)
@@ -117,6 +119,6 @@ func (c *scoreCmd) openJob(ctx context.Context, ref string) (*job.Project, *job.
 		return nil, nil, err
 	}
 	//nolint:contextcheck // finding a version has its own time limit
-	j, err := c.adoptJob(job.ScoreStored(p, source, c.sessions, o))
+	j, err := c.adoptJob(earlier.ScoreStored(p, source, c.sessions, o))
 	return p, j, err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -35,7 +35,7 @@ func validateCommand(a *app) *cobra.Command {
 }
 
 func (c *validateCmd) run(ctx context.Context, refs []string) error {
-	read, err := job.ReadConfig(ctx, c.env(), c.config)
+	read, err := project.ReadConfig(ctx, c.env(), c.config)
 	var broken doc.Problems
 	if err != nil && !errors.As(err, &broken) {
 		return err
@@ -69,7 +69,7 @@ type validated struct {
 }
 
 // validate checks suites. broken are the problems of the config.
-func (c *validateCmd) validate(ctx context.Context, p *job.Project, broken doc.Problems, refs []string) error {
+func (c *validateCmd) validate(ctx context.Context, p *project.Project, broken doc.Problems, refs []string) error {
 	all := []validated{}
 	invalid := len(broken)
 	if !c.json {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -31,11 +31,11 @@ func (c *versionCmd) run() error {
 	}
 	if c.json {
 		return c.print(map[string]any{
-			"version": job.Version(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
+			"version": project.Version(), "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH,
 			"suites": suites,
 		})
 	}
-	fmt.Fprintf(c.Stdout, "plumb %s (%s, %s/%s)\n", job.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	fmt.Fprintf(c.Stdout, "plumb %s (%s, %s/%s)\n", project.Version(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	for _, m := range suites {
 		for _, t := range m.Tiers {
 			fmt.Fprintf(c.Stdout, "suite %s/%s  %s  %s\n", m.Version, t.Name, text.Plural(t.TestCount, "case"), t.Hash)

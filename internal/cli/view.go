@@ -9,8 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/plumb-eval/plumb/internal/job"
 	"github.com/plumb-eval/plumb/internal/proc"
+	"github.com/plumb-eval/plumb/internal/project"
+	"github.com/plumb-eval/plumb/internal/reporting"
 )
 
 // viewCmd is plumb view.
@@ -43,15 +44,15 @@ as for plumb resume; without it, the last run. Without a terminal or a browser, 
 
 // view writes the HTML report of the run at path and opens it. If the run directory cannot be
 // written, the report is a temporary file.
-func (a *app) view(p *job.Project, path string) error {
+func (a *app) view(p *project.Project, path string) error {
 	file := filepath.Join(path, "report.html")
-	if err := p.WritePage(path, file); err != nil {
+	if err := reporting.WritePage(p, path, file); err != nil {
 		dir, failed := proc.TempView.Dir()
 		if failed != nil {
 			return err
 		}
 		file = filepath.Join(dir, "report.html")
-		if p.WritePage(path, file) != nil {
+		if reporting.WritePage(p, path, file) != nil {
 			_ = os.RemoveAll(dir) // the first error says what is wrong
 			return err
 		}
@@ -81,7 +82,7 @@ func (a *app) browse(file string) error {
 			return nil // as over SSH: xdg-open would start a browser in the terminal
 		}
 	}
-	program, ok := job.LookPath(name, a.Getenv("PATH"), a.Dir)
+	program, ok := project.LookPath(name, a.Getenv("PATH"), a.Dir)
 	if !ok {
 		return nil
 	}

@@ -62,6 +62,15 @@ func Decode(file string, line int, text []byte, v any, foreign ...string) error 
 	return Problems{{Pos: p.position(text, line, int(max(at, 0))), Message: message}}
 }
 
+// DecodeFile decodes the JSON document in a file; see [Decode].
+func DecodeFile(path string, v any, foreign ...string) error {
+	data, err := Read(path, StateBytes)
+	if err != nil {
+		return err
+	}
+	return Decode(path, 1, data, v, foreign...)
+}
+
 // semantic says which value has the wrong type.
 func semantic(s *json.SemanticError) string {
 	want := "another value"

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
+	"github.com/plumb-eval/plumb/internal/project"
 )
 
 // withTwins adds to each agent a runner that lacks what is ablated, directly after it, so that the
@@ -34,7 +35,7 @@ func withTwins(configs []plumb.RunnerConfig, ablate string) ([]plumb.RunnerConfi
 		}
 		agents++
 		twin, a := c, *c.Agent
-		twin.ID, a.Without = TwinID(cmp.Or(c.ID, c.Agent.Type), without.Kind), ablate
+		twin.ID, a.Without = project.TwinID(cmp.Or(c.ID, c.Agent.Type), without.Kind), ablate
 		twin.Agent = &a
 		all = append(all, twin)
 	}
@@ -45,12 +46,9 @@ func withTwins(configs []plumb.RunnerConfig, ablate string) ([]plumb.RunnerConfi
 	return all, nil
 }
 
-// TwinID returns the id of the runner that is measured without a kind of offer.
-func TwinID(id, kind string) string { return id + "~without-" + kind }
-
 // checkTwins makes sure that each session has its own workspace, from which something can be
 // withheld.
-func checkTwins(s *Spec, ablate string) error {
+func checkTwins(s *project.Spec, ablate string) error {
 	if ablate == "" || s.Workspace != nil && s.Workspace.Mode == plumb.WorkspaceIsolated {
 		return nil
 	}
@@ -110,7 +108,7 @@ func (j *Job) checkOffered(c plumb.RunnerConfig, w agent.Withheld) error {
 		names = slices.AppendSeq(agent.ServersIn(template), maps.Keys(a.MCPServers))
 		slices.Sort(names)
 	}
-	id, _, _ := strings.Cut(c.ID, TwinID("", ""))
+	id, _, _ := strings.Cut(c.ID, project.TwinID("", ""))
 	switch {
 	case len(names) == 0:
 		return plumb.WithHint(fmt.Errorf("--ablate %s: nothing of this kind is offered to %s", c.Agent.Without, id),

@@ -11,13 +11,14 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/files"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
 // directories completes s with where sessions work, how many run at once, and which baselines their
 // tokens are compared with. The documented precedence is the request, then the suite, then the
 // config. A request that contradicts the suite is an error.
-func (p *Project) directories(s *Spec, r *Request, source *Source) error {
+func directories(p *project.Project, s *project.Spec, r *Request, source *project.Source) error {
 	agents, programs := false, false
 	for i := range s.Runners {
 		agents = agents || s.Runners[i].Agent != nil
@@ -36,12 +37,12 @@ func (p *Project) directories(s *Spec, r *Request, source *Source) error {
 		}
 	}
 	if root := s.WorkspaceRoot; root != "" {
-		s.WorkspaceRoot = p.env.Path(root)
+		s.WorkspaceRoot = p.Env.Path(root)
 		if files.Exists(s.WorkspaceRoot) && !isDir(s.WorkspaceRoot) {
 			return fmt.Errorf("--workspaces %s is not a directory", root)
 		}
 	}
-	if err := p.snapshots(s, r); err != nil {
+	if err := snapshots(p, s, r); err != nil {
 		return err
 	}
 	cwd := s.Cwd
@@ -50,15 +51,15 @@ func (p *Project) directories(s *Spec, r *Request, source *Source) error {
 	if !agents && (!programs || !given) {
 		return nil // without a workspace, programs run in the folder of the config
 	}
-	w, err := p.workspace(r, source, cwd)
+	w, err := workspace(p, r, source, cwd)
 	if err != nil {
 		return err
 	}
-	return p.workingDirectory(s, w, cwd)
+	return workingDirectory(p, s, w, cwd)
 }
 
 // snapshots sets the token baselines of s.
-func (p *Project) snapshots(s *Spec, r *Request) error {
+func snapshots(p *project.Project, s *project.Spec, r *Request) error {
 	c := p.Config.Snapshots
 	if c == nil && (r.Baselines != "" || r.UpdateBaselines || r.ResetBaselines) {
 		return plumb.WithHint(errors.New("the config does not turn token baselines on"),
@@ -68,14 +69,14 @@ func (p *Project) snapshots(s *Spec, r *Request) error {
 		return nil
 	}
 	o := *c
-	o.Path = cmp.Or(p.env.Path(r.Baselines), c.Path)
+	o.Path = cmp.Or(p.Env.Path(r.Baselines), c.Path)
 	o.Update, o.Reset = r.UpdateBaselines, r.ResetBaselines
 	s.Snapshots = &o
 	return nil
 }
 
 // workspace returns the workspace configuration of the request, the suite or the config.
-func (p *Project) workspace(r *Request, source *Source, cwd string) (plumb.WorkspaceConfig, error) {
+func workspace(p *project.Project, r *Request, source *project.Source, cwd string) (plumb.WorkspaceConfig, error) {
 	w := plumb.WorkspaceConfig{Mode: plumb.WorkspaceIsolated}
 	if source.Bundle.Code() {
 		w.Mode = plumb.WorkspaceNone
@@ -97,7 +98,7 @@ func (p *Project) workspace(r *Request, source *Source, cwd string) (plumb.Works
 		if w.Mode == plumb.WorkspaceNone {
 			return w, plumb.WithHint(errors.New("--template needs a workspace to copy to"), "--workspace isolated")
 		}
-		w.TemplateDir = cmp.Or(w.TemplateDir, p.env.Path(r.Template))
+		w.TemplateDir = cmp.Or(w.TemplateDir, p.Env.Path(r.Template))
 	}
 	if w.TemplateDir != "" && !isDir(w.TemplateDir) {
 		return w, fmt.Errorf("the template directory %s does not exist", w.TemplateDir)
@@ -107,9 +108,9 @@ func (p *Project) workspace(r *Request, source *Source, cwd string) (plumb.Works
 
 // workingDirectory sets the workspace configuration of s, and the directory in which sessions work
 // that get no directory of their own.
-func (p *Project) workingDirectory(s *Spec, w plumb.WorkspaceConfig, cwd string) error {
+func workingDirectory(p *project.Project, s *project.Spec, w plumb.WorkspaceConfig, cwd string) error {
 	if cwd != "" && !filepath.IsAbs(cwd) {
-		cwd = p.env.Path(cwd)
+		cwd = p.Env.Path(cwd)
 	}
 	if requested := cwd != "" && cwd != p.Config.Run.Cwd; requested {
 		if w.Mode == plumb.WorkspaceIsolated {
@@ -121,7 +122,7 @@ func (p *Project) workingDirectory(s *Spec, w plumb.WorkspaceConfig, cwd string)
 			w.Cwd = cwd
 		}
 	}
-	s.Cwd = cmp.Or(cwd, p.env.Dir)
+	s.Cwd = cmp.Or(cwd, p.Env.Dir)
 	if dir := cmp.Or(w.Cwd, s.Cwd); w.Mode != plumb.WorkspaceIsolated && !isDir(dir) {
 		return fmt.Errorf("the working directory %s does not exist", dir)
 	}

@@ -1,34 +1,36 @@
-// Package job turns a spec into a performed run, below the command line: it opens the project and
-// its suites, makes the runners, decides where sessions work, collects the secrets, and runs,
-// resumes or scores. It has no flags and no exit codes, so that a server or a worker can use it:
+// Package job turns a spec into a performed run, below the command line: it completes the spec,
+// decides where sessions work, makes what they need, and performs them. It has no flags and no exit
+// codes, so that a server or a worker can use it:
 //
-//	p, err := job.OpenProject(ctx, env, "", "")
+//	p, err := project.OpenProject(ctx, env, "", "")
 //	source, err := p.Read(ctx, "suite.jsonl", "", 0)
 //	j, err := job.Open(p, source, job.Request{Settings: config.Defaults(), Runners: runners})
-//	result, err := j.Perform(ctx, job.Options{})
+//	result, err := j.Perform(ctx, nil, nil)
 //
 // A job owns the redactor with all secrets of its run. Whatever a job prints, records, reports or
 // returns as an error is redacted already.
 package job
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/config"
+	"github.com/plumb-eval/plumb/internal/forecast"
+	"github.com/plumb-eval/plumb/internal/project"
+	"github.com/plumb-eval/plumb/internal/redact"
+	"github.com/plumb-eval/plumb/internal/report/kind"
+	"github.com/plumb-eval/plumb/internal/reporting"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
-	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/snapshot"
 	"github.com/plumb-eval/plumb/internal/suite"
@@ -47,23 +49,23 @@ type Request struct {
 
 // A Job is a suite that is ready to run.
 type Job struct {
-	Spec Spec
+	Spec project.Spec
 	// Suite holds the selected cases.
 	Suite *plumb.Suite
+	// Root is the directory in which a new run is made; "" means that of the project's runs.
+	Root string
 
-	project    *Project
+	project    *project.Project
 	bundle     *suite.Bundle
 	suiteCases int
-	factory    *runnerFactory
+	factory    *project.RunnerFactory
 	runners    []plumb.Runner
 	options    run.Options
-	forecast   *forecaster
+	forecast   *forecast.Forecaster
 	// baselines is nil if the project keeps none.
 	baselines *snapshot.Baselines
 	// dir is the directory of a run that is resumed, until Perform takes it.
 	dir *runlog.Dir
-	// root is the directory in which a new run is made; "" means that of the project's runs.
-	root string
 	// taken is what the run takes over from an earlier one; nil for nothing.
 	taken *takeover
 	// closers end the code of suites.
@@ -73,21 +75,13 @@ type Job struct {
 // Close releases what the job holds. It must be called, whether the job was performed or not.
 func (j *Job) Close() {
 	if j.factory != nil {
-		j.factory.close()
+		j.factory.Close()
 	}
 	if j.dir != nil {
 		_ = j.dir.Close() // the directory is as it was before
 	}
 	for _, c := range j.closers {
 		_ = c() // no result depends on it
-	}
-}
-
-// newSpec returns the spec of a run of source that begins now.
-func (p *Project) newSpec(source *Source, settings run.Settings) Spec {
-	return Spec{
-		PlumbVersion: Version(), CreatedAt: p.env.Now().UTC().Truncate(time.Millisecond),
-		Dir: p.Config.Dir, Suite: source.Suite.Name, Settings: settings,
 	}
 }
 
@@ -108,68 +102,38 @@ func caseIDs(values []string, suite *plumb.Suite) []string {
 	return ids
 }
 
-// chooseJudges sets the judge and the embedder of s. No judge means that each model judges itself.
-func (p *Project) chooseJudges(s *Spec, judge, embedder string) error {
-	c, votes, err := p.judge(judge, s.JudgeVotes)
-	if err != nil {
-		return err
+// CheckOutputs checks the files of reports, and that of --output, before the job is performed: a
+// run never replaces a file that it reads, nor a file that is not such a report.
+func (j *Job) CheckOutputs(reports []string) error {
+	reads := j.bundle.Sources()
+	if s := j.Spec.Snapshots; s != nil {
+		reads = append(reads, s.Path)
 	}
-	if s.JudgeVotes = votes; c != nil {
-		s.Judge = new(*c)
-	}
-	switch e := p.Config.Embedder; {
-	case embedder != "":
-		s.Embedder = &plumb.RunnerConfig{Model: embedder}
-	case e != nil:
-		s.Embedder = new(*e)
-	default:
-		for _, r := range s.Runners {
-			if c, ok := runner.DefaultEmbedder(r); ok {
-				s.Embedder = &c
-				break
-			}
-		}
-	}
-	return nil
+	return reporting.CheckOutputs(j.project, &kind.Outputs{Reads: reads}, reports, j.Spec.Output)
 }
 
-// shareAddress gives the address of the flag --base-url to a judge and an embedder of the same
-// provider without an address of their own: prompts and answers must not leave for another one.
-func (s *Spec) shareAddress(baseURL string) {
-	if baseURL == "" {
-		return
-	}
-	providers := map[string]bool{}
-	for i := range s.Runners {
-		if target, err := modelapi.Resolve(s.Runners[i].Model); err == nil && s.Runners[i].BaseURL == baseURL {
-			providers[target.Provider] = true
-		}
-	}
-	for _, c := range []*plumb.RunnerConfig{s.Judge, s.Embedder} {
-		if c == nil || c.BaseURL != "" {
-			continue
-		}
-		if target, err := modelapi.Resolve(c.Model); err == nil && providers[target.Provider] {
-			c.BaseURL = baseURL
-		}
+// RepeatAll plans the repetitions of the run for all cases, also for those with their own number.
+func (j *Job) RepeatAll() {
+	for i := range j.Suite.Cases {
+		j.Suite.Cases[i].Repeat = j.Spec.Repeat
 	}
 }
 
-// judge returns the judge with the given name, or else the judge of the config, and the number of
-// its votes. It returns nil if each model judges itself.
-func (p *Project) judge(name string, votes int) (*plumb.RunnerConfig, int, error) {
-	votes = cmp.Or(votes, p.Config.JudgeVotes)
-	if name == "" {
-		return p.Config.Judge, votes, nil
-	}
-	if c := p.Config.Runner(name); c != nil {
-		return c, votes, nil
-	}
-	if _, err := modelapi.Resolve(name); err != nil {
-		return nil, 0, fmt.Errorf("judge: %w", err)
-	}
-	return &plumb.RunnerConfig{Model: name}, votes, nil
-}
+// Project returns the project of the job.
+func (j *Job) Project() *project.Project { return j.project }
+
+// Runners returns the runners of the job.
+func (j *Job) Runners() []plumb.Runner { return j.runners }
+
+// Info returns what the run records when it starts, as far as it is known.
+func (j *Job) Info() plumb.RunInfo { return j.options.Info }
+
+// Forecaster returns what estimates the sessions of the job.
+func (j *Job) Forecaster() *forecast.Forecaster { return j.forecast }
+
+// Reused returns the number of repetitions of a case on the runner at the given index that are
+// taken over from an earlier run.
+func (j *Job) Reused(c *plumb.Case, runner int) int { return j.taken.reused(c, runner) }
 
 // checkGates finds gates about a part that the suite and the runners do not have. A gate about a
 // part that the user did not select has nothing to judge.
@@ -217,7 +181,7 @@ func (j *Job) openBaselines() (err error) {
 		return nil
 	}
 	o := *j.Spec.Snapshots
-	o.Note, o.Now = j.Note, j.project.env.Now
+	o.Note, o.Now = j.Note, j.project.Env.Now
 	planned := len(j.Suite.Cases)
 	o.Decide = func(metric string, samples [][]float64) snapshot.Test {
 		test := analyze.NewSnapshotTest(metric, samples, planned)
@@ -233,20 +197,20 @@ func (j *Job) openBaselines() (err error) {
 }
 
 // Note records a note in the log of the run, without secrets.
-func (j *Job) Note(n plumb.Note) { j.factory.env.Note(n) }
+func (j *Job) Note(n plumb.Note) { j.factory.Env.Note(n) }
 
 // setOptions describes the run to package run, except for what judges, compares and limits it.
 func (j *Job) setOptions(suite *plumb.Suite) {
 	s, p := &j.Spec, j.project
 	j.options = run.Options{
-		Settings: s.Settings, Base: p.env.Dir, Project: p.Config.Dir, Suite: j.Suite, Runners: j.runners,
+		Settings: s.Settings, Base: p.Env.Dir, Project: p.Config.Dir, Suite: j.Suite, Runners: j.runners,
 		Unavailable: j.options.Unavailable,
 		Workspaces: run.Workspaces{
 			Cwd: s.Cwd, Root: s.WorkspaceRoot, Reach: agent.Reach(), Keep: s.KeepWorkspaces, Environ: p.Environ,
 		},
-		Redact: j.factory.redact, Notes: j.factory.notes,
+		Redact: j.factory.Redact, Notes: j.factory.Notes,
 		Info: plumb.RunInfo{
-			PlumbVersion: s.PlumbVersion, SuiteName: suite.Name, SuitePath: p.suitePath(suite.Path),
+			PlumbVersion: s.PlumbVersion, SuiteName: suite.Name, SuitePath: suitePath(p, suite.Path),
 			SuiteVersion: suite.Version, Tier: suite.Tier, SuiteHash: suite.Hash, DeclaredTags: suite.Tags(),
 			SelectedTags: s.Filter.Tags, SuiteCases: j.suiteCases, ScoredFrom: s.ScoredFrom, JudgeRepeat: s.JudgeRepeat,
 		},
@@ -257,8 +221,8 @@ func (j *Job) setOptions(suite *plumb.Suite) {
 }
 
 // suitePath returns the path of a suite for the results. A built-in suite keeps its name.
-func (p *Project) suitePath(name string) string {
-	if path := p.env.Path(name); name != "" {
+func suitePath(p *project.Project, name string) string {
+	if path := p.Env.Path(name); name != "" {
 		if _, err := os.Stat(path); err == nil {
 			return path
 		}
@@ -266,14 +230,18 @@ func (p *Project) suitePath(name string) string {
 	return name
 }
 
+// Redactor returns the redactor with all secrets of the job. The notes, errors, logs and reports
+// of the job do not need it: they are redacted already.
+func (j *Job) Redactor() *redact.Redactor { return j.factory.Redact }
+
 // makeJudges makes the judge and the embedder, if a selected case needs them.
 func (j *Job) makeJudges() error {
 	s, info := &j.Spec, &j.options.Info
-	judged, compared := needs(j.Suite.Cases)
+	judged, compared := Needs(j.Suite.Cases)
 	if judged && s.Judge == nil {
 		info.SelfJudged = true
 	} else if judged {
-		judge, err := runner.NewJudge(*s.Judge, j.factory.env)
+		judge, err := runner.NewJudge(*s.Judge, j.factory.Env)
 		if err != nil {
 			return err
 		}
@@ -288,7 +256,7 @@ func (j *Job) makeJudges() error {
 			"or embedder in plumb.yaml; "+
 			"or leave those cases out with --category or --case")
 	}
-	embedder, err := runner.NewEmbedder(*s.Embedder, j.factory.env)
+	embedder, err := runner.NewEmbedder(*s.Embedder, j.factory.Env)
 	if err != nil {
 		return plumb.WithHint(err, "choose another one with --embedder")
 	}
@@ -296,8 +264,8 @@ func (j *Job) makeJudges() error {
 	return nil
 }
 
-// needs reports whether cases need a judge and an embedder.
-func needs(cases []plumb.Case) (judge, embedder bool) {
+// Needs reports whether cases need a judge and an embedder.
+func Needs(cases []plumb.Case) (judge, embedder bool) {
 	for i := range cases {
 		for _, a := range cases[i].Assertions {
 			if c, ok := a.(plumb.AskingAssertion); ok {
@@ -319,37 +287,4 @@ func idAndModel(r plumb.RunnerInfo) string {
 		return r.ID
 	}
 	return r.ID + " (" + model + ")"
-}
-
-// checkBudget makes sure that the budget can be enforced, as far as is known before the run, and
-// notes by how much the run may exceed it.
-func (j *Job) checkBudget() error {
-	s := &j.Spec
-	if s.MaxCostUSD > 0 {
-		names := strings.Join(j.unpriced(), ", ")
-		switch {
-		case names == "":
-		case !s.AllowUnmetered:
-			return plumb.WithHint(fmt.Errorf("--max-cost cannot be enforced: the price of %s is unknown", names),
-				"set the price under prices in plumb.yaml, use --max-tokens, "+
-					"or run without this guarantee with --allow-unmetered")
-		default:
-			what := "the budget"
-			if s.MaxTokens > 0 {
-				what = "the cost budget"
-			}
-			j.Note(plumb.Note{
-				Level: "warning",
-				Text: what + " cannot be enforced: the price of " + names +
-					" is unknown; the run continues because of --allow-unmetered",
-			})
-		}
-	}
-	if s.MaxCostUSD <= 0 && s.MaxTokens <= 0 {
-		return nil
-	}
-	for _, line := range j.capWords() {
-		j.Note(plumb.Note{Level: "info", Text: line})
-	}
-	return nil
 }

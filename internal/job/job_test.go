@@ -14,6 +14,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
@@ -32,10 +33,10 @@ func (a answering) Run(_ context.Context, req plumb.Request) (*plumb.SessionRepo
 }
 
 // environment returns an Env with a suite in its directory and a secret in its environment.
-func environment(t *testing.T) (env job.Env, stdout *strings.Builder) {
+func environment(t *testing.T) (env project.Env, stdout *strings.Builder) {
 	t.Helper()
 	stdout = &strings.Builder{}
-	env = job.Env{
+	env = project.Env{
 		Dir: t.TempDir(), Stdout: stdout, Stderr: io.Discard, Now: time.Now,
 		Environ: func() []string { return []string{"OPENAI_API_KEY=" + secret} },
 		Getenv:  func(name string) string { return map[string]string{"OPENAI_API_KEY": secret}[name] },
@@ -51,7 +52,7 @@ func environment(t *testing.T) (env job.Env, stdout *strings.Builder) {
 // TestJobWithoutACommandLine performs a run as a server would, and resumes it.
 func TestJobWithoutACommandLine(t *testing.T) {
 	env, stdout := environment(t)
-	p, err := job.OpenProject(t.Context(), env, "", "")
+	p, err := project.OpenProject(t.Context(), env, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +67,7 @@ func TestJobWithoutACommandLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	result, err := j.Perform(t.Context(), job.Options{})
+	result, err := j.Perform(t.Context(), nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestJobWithoutACommandLine(t *testing.T) {
 // TestErrorsHaveNoSecrets opens jobs that cannot run, for reasons that contain a secret.
 func TestErrorsHaveNoSecrets(t *testing.T) {
 	env, _ := environment(t)
-	p, err := job.OpenProject(t.Context(), env, "", "")
+	p, err := project.OpenProject(t.Context(), env, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +124,7 @@ func TestErrorsHaveNoSecrets(t *testing.T) {
 // TestReportErrorKeepsItsIdentity performs a job whose report cannot be opened.
 func TestReportErrorKeepsItsIdentity(t *testing.T) {
 	env, _ := environment(t)
-	p, err := job.OpenProject(t.Context(), env, "", "")
+	p, err := project.OpenProject(t.Context(), env, "", "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +138,7 @@ func TestReportErrorKeepsItsIdentity(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer j.Close()
-	result, err := j.Perform(t.Context(), job.Options{Reports: []string{"junit:suite.jsonl/" + secret + "/out.xml"}})
+	result, err := j.Perform(t.Context(), []string{"junit:suite.jsonl/" + secret + "/out.xml"}, nil)
 	if result != nil || err == nil || strings.Contains(err.Error(), secret) || !errors.As(err, new(*os.PathError)) {
 		t.Errorf("got %v, %v", result, err)
 	}
@@ -152,7 +153,7 @@ func TestSpecReadsOldRuns(t *testing.T) {
 		"workspace":{"mode":"none"},"cwd":"/w","workspaceRoot":"/r","keepWorkspaces":true,"maxSteps":3,"allRepetitions":true,
 		"schedule":"serial","parallel":4,"repeat":2,"retry":1,"timeoutMs":5,"maxFailures":6,"maxCostUsd":7.5,"maxTokens":8,
 		"maxDurationMs":9,"allowUnmetered":true,"cache":"off","output":"o"}`
-	var s job.Spec
+	var s project.Spec
 	if err := json.Unmarshal([]byte(old), &s); err != nil {
 		t.Fatal(err)
 	}

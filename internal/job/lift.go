@@ -7,6 +7,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/compare"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
@@ -45,7 +46,7 @@ func (j *Job) Lifts(path string) ([]Lift, error) {
 		}
 		without := j.runners[i].Info().ID
 		l := Lift{
-			Runner: strings.TrimSuffix(without, TwinID("", w.Kind)), Without: without, What: c.Agent.Without,
+			Runner: strings.TrimSuffix(without, project.TwinID("", w.Kind)), Without: without, What: c.Agent.Without,
 			Kind: compare.Kind(w.Kind), Countable: w.Kind != agent.WithholdInstructions,
 		}
 		if err := l.compare(j, path); err != nil {

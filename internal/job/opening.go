@@ -1,14 +1,17 @@
 package job
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/runlog"
+	"github.com/plumb-eval/plumb/internal/runner/modelapi"
 )
 
 // opening is a job while it is opened: its spec is completed from the request, and then everything
@@ -17,7 +20,7 @@ import (
 type opening struct {
 	*Job
 
-	source  *Source
+	source  *project.Source
 	request Request
 	// redact removes the known secrets from errors: those of the project, and later those of the
 	// runners.
@@ -26,8 +29,8 @@ type opening struct {
 
 // Open prepares a run of source. It makes no request and writes nothing. The job owns source, which
 // is closed if Open fails.
-func Open(p *Project, source *Source, r Request) (*Job, error) {
-	o := p.opening(p.newSpec(source, r.Settings.Settings), source)
+func Open(p *project.Project, source *project.Source, r Request) (*Job, error) {
+	o := newOpening(p, p.NewSpec(source, r.Settings.Settings), source)
 	o.request = r
 	return o.done(inTurn(
 		o.checkQuestion,
@@ -42,20 +45,21 @@ func Open(p *Project, source *Source, r Request) (*Job, error) {
 	))
 }
 
-// assemble makes the job that a complete spec describes, and owns source as [Open] does. Runners that
-// the caller made replace those of the spec.
-func (p *Project) assemble(s Spec, source *Source, own []plumb.Runner) (*Job, error) {
-	o := p.opening(s, source)
+// Assemble makes the job that a complete spec describes, and owns source as [Open] does. Runners
+// that the caller made replace those of the spec.
+func Assemble(p *project.Project, s project.Spec, source *project.Source, own []plumb.Runner) (*Job, error) {
+	o := newOpening(p, s, source)
 	o.request.OwnRunners = own
 	return o.done(o.assemble())
 }
 
-func (p *Project) opening(s Spec, source *Source) *opening {
+func newOpening(p *project.Project, s project.Spec, source *project.Source) *opening {
 	return &opening{
 		Job: &Job{
-			Spec: s, project: p, bundle: source.Bundle, suiteCases: len(source.Suite.Cases), closers: []func() error{source.Close},
+			Spec: s, project: p, bundle: source.Bundle, suiteCases: len(source.Suite.Cases),
+			closers: []func() error{source.Close},
 		},
-		source: source, redact: p.redact,
+		source: source, redact: p.Redactor(),
 	}
 }
 
@@ -89,7 +93,7 @@ func inTurn(steps ...func() error) error {
 func (o *opening) done(err error) (*Job, error) {
 	if err != nil {
 		o.Close()
-		return nil, o.project.redact.Error(o.redact.Error(err))
+		return nil, o.project.Redactor().Error(o.redact.Error(err))
 	}
 	return o.Job, nil
 }
@@ -109,14 +113,36 @@ func (o *opening) chooseRunners() (err error) {
 
 // chooseJudges sets the judge and the embedder.
 func (o *opening) chooseJudges() error {
-	err := o.project.chooseJudges(&o.Spec, o.request.Judge, o.request.Embedder)
-	o.Spec.shareAddress(o.request.BaseURL)
+	err := o.project.ChooseJudges(&o.Spec, o.request.Judge, o.request.Embedder)
+	shareAddress(&o.Spec, o.request.BaseURL)
 	return err
+}
+
+// shareAddress gives the address of the flag --base-url to a judge and an embedder of the same
+// provider without an address of their own: prompts and answers must not leave for another one.
+func shareAddress(s *project.Spec, baseURL string) {
+	if baseURL == "" {
+		return
+	}
+	providers := map[string]bool{}
+	for i := range s.Runners {
+		if target, err := modelapi.Resolve(s.Runners[i].Model); err == nil && s.Runners[i].BaseURL == baseURL {
+			providers[target.Provider] = true
+		}
+	}
+	for _, c := range []*plumb.RunnerConfig{s.Judge, s.Embedder} {
+		if c == nil || c.BaseURL != "" {
+			continue
+		}
+		if target, err := modelapi.Resolve(c.Model); err == nil && providers[target.Provider] {
+			c.BaseURL = baseURL
+		}
+	}
 }
 
 // chooseDirectories sets where sessions work.
 func (o *opening) chooseDirectories() error {
-	return o.project.directories(&o.Spec, &o.request, o.source)
+	return directories(o.project, &o.Spec, &o.request, o.source)
 }
 
 // checkTwins checks that --ablate can withhold something.
@@ -133,7 +159,7 @@ func (o *opening) ask() (err error) {
 // findFiles sets the file of --output, and the run of --baseline-from.
 func (o *opening) findFiles() error {
 	s := &o.Spec
-	s.Output = o.project.env.Path(s.Output)
+	s.Output = o.project.Env.Path(s.Output)
 	if o.request.BaselineFrom == "" {
 		return nil
 	}
@@ -164,9 +190,9 @@ func (o *opening) selectCases() (err error) {
 // openFactory opens what makes runners, and from then on hides all secrets of the job.
 func (o *opening) openFactory() (err error) {
 	s := &o.Spec
-	o.redact = o.project.redactor(s.words(o.Suite), *s)
-	if o.factory, err = o.project.runnerFactory(s.Cache, s.Parallel, o.request.Plan, o.redact); err == nil {
-		o.factory.env.ReplayFinal = s.ScoredFrom != ""
+	o.redact = o.project.RedactorWith(s.Words(o.Suite), *s)
+	if o.factory, err = o.project.RunnerFactory(s.Cache, s.Parallel, o.request.Plan, o.redact); err == nil {
+		o.factory.Env.ReplayFinal = s.ScoredFrom != ""
 	}
 	return err
 }
@@ -179,11 +205,11 @@ func (o *opening) makeRunners() error {
 		return errors.New("the run has no runners")
 	}
 	if o.runners == nil {
-		made, err := o.factory.make(s.Runners)
+		made, err := o.factory.Make(s.Runners)
 		if err != nil {
 			return err
 		}
-		o.runners, o.options.Unavailable, s.Distrusted = made.runners, made.unavailable, made.distrusted
+		o.runners, o.options.Unavailable, s.Distrusted = made.Runners, made.Unavailable, made.Distrusted
 	}
 	if s.JudgeRepeat > 1 {
 		for i, r := range o.runners {
@@ -191,6 +217,19 @@ func (o *opening) makeRunners() error {
 		}
 	}
 	return nil
+}
+
+// rejudged plays each recorded repetition several times, so that the judge decides several times
+// about the same output.
+type rejudged struct {
+	plumb.Runner
+	times int
+}
+
+// Run plays a recorded repetition.
+func (r rejudged) Run(ctx context.Context, req plumb.Request) (*plumb.SessionReport, error) {
+	req.Repetition = (req.Repetition-1)/r.times + 1
+	return r.Runner.Run(ctx, req)
 }
 
 // describe describes the run to the engine.
@@ -202,7 +241,7 @@ func (o *opening) describe() error {
 // planBudget lets the engine know what sessions use, and checks the budget.
 func (o *opening) planBudget() error {
 	o.forecast = o.newForecaster()
-	o.options.Forecast = o.forecast.of
+	o.options.Forecast = o.forecast.Of
 	return o.checkBudget()
 }
 

@@ -10,22 +10,16 @@ import (
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/report/kind"
+	"github.com/plumb-eval/plumb/internal/reporting"
 	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
-// Options are what [Job.Perform] needs beside the job.
-type Options struct {
-	// Reports are what the user wants to see of the run: "name", "name:path", or the path of a
-	// module. The first two kinds are described in package report. Without a report to standard
-	// output the terminal reporter writes there.
-	Reports []string
-	// Watch is called when the sessions begin. The run ends its running sessions when the returned
-	// context is done, and starts no more when drain is closed. Perform calls done when the run has
-	// ended. A nil Watch lets only the context of Perform end the run.
-	Watch func(ctx context.Context) (running context.Context, drain <-chan struct{}, done func())
-}
+// Watch is called when the sessions of a run begin. The run ends its running sessions when the
+// returned context is done, and starts no more when drain is closed. [Job.Perform] calls done when
+// the run has ended.
+type Watch func(ctx context.Context) (running context.Context, drain <-chan struct{}, done func())
 
 // Result is what a performed job leaves.
 type Result struct {
@@ -37,15 +31,18 @@ type Result struct {
 // Perform runs the job in a new run directory, or continues a resumed run in its own. A nil Result
 // means that the run could not begin. A Result with an error means that the run ended early: what
 // it measured until then is in its directory.
-func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error) {
-	defer func() { err = j.factory.redact.Error(err) }()
-	if err := j.CheckOutputs(o.Reports); err != nil {
+//
+// reports are what the user wants to see of the run; see [reporting.Open]. A nil watch lets only ctx
+// end the run.
+func (j *Job) Perform(ctx context.Context, reports []string, watch Watch) (result *Result, err error) {
+	defer func() { err = j.factory.Redact.Error(err) }()
+	if err := j.CheckOutputs(reports); err != nil {
 		return nil, err
 	}
 	dir, resumed := j.dir, j.dir != nil
 	j.dir = nil
 	if !resumed {
-		if dir, err = j.project.newRun(cmp.Or(j.root, j.project.Runs())); err != nil {
+		if dir, err = j.project.NewRun(cmp.Or(j.Root, j.project.Runs())); err != nil {
 			return nil, err
 		}
 	}
@@ -55,9 +52,9 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	}
 	index := &runlog.Index{}
 	defer func() { err = errors.Join(err, index.Close()) }()
-	display := j.project.reportOptions(dir.Path)
-	display.Waiting = j.factory.transport.Waiting
-	display.Redact, display.Closed = j.factory.redact, j.Spec.Demo
+	display := reporting.Setup(j.project, dir.Path)
+	display.Waiting = j.factory.Transport.Waiting
+	display.Redact, display.Closed = j.factory.Redact, j.Spec.Demo
 	display.Sessions, display.Stored = index.Sessions, index.Stored
 	if !resumed { // an earlier version may have written the log of a resumed run
 		display.Fresh, display.Temp = true, dir.Path
@@ -66,7 +63,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 	if j.Spec.Decide != nil {
 		display.Temp = "" // a finished case can get more repetitions, so it cannot be rendered yet
 	}
-	reports, err := j.begin(ctx, dir, resumed, display, o.Reports)
+	opened, err := j.begin(ctx, dir, resumed, display, reports)
 	if err != nil {
 		return nil, err
 	}
@@ -96,26 +93,26 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 		} else {
 			_ = document.Report(ev, state) // writeResults returns its error
 		}
-		return reports.report(ev, state)
+		return opened.Report(ev, state)
 	}
 	if resumed {
-		if err := j.project.reapRun(dir, j.Spec.WorkspaceRoot); err != nil {
+		if err := reapRun(j.project, dir, j.Spec.WorkspaceRoot); err != nil {
 			return nil, err
 		}
 	}
-	for _, e := range j.factory.redact.Exposed() {
-		j.project.printf("the secret %s stays visible where it appears: its value %s", e.Name, e.Why)
+	for _, e := range j.factory.Redact.Exposed() {
+		j.project.Printf("the secret %s stays visible where it appears: its value %s", e.Name, e.Why)
 	}
-	if j.project.env.Starting != nil {
-		j.project.env.Starting(j.runners, len(j.Suite.Cases)*len(j.runners), j.options.Parallel)
+	if j.project.Env.Starting != nil {
+		j.project.Env.Starting(j.runners, len(j.Suite.Cases)*len(j.runners), j.options.Parallel)
 	}
 	running, done := ctx, func() {}
-	if o.Watch != nil {
-		running, j.options.Drain, done = o.Watch(ctx)
+	if watch != nil {
+		running, j.options.Drain, done = watch(ctx)
 	}
 	state, err := run.Suite(running, j.options)
 	done()
-	err = errors.Join(err, reports.end(j.factory.redact.Error(err), err == nil))
+	err = errors.Join(err, opened.End(j.factory.Redact.Error(err), err == nil))
 	if state == nil {
 		return nil, err
 	}
@@ -132,7 +129,7 @@ func (j *Job) Perform(ctx context.Context, o Options) (result *Result, err error
 // begin records a new run, and opens the reports. On an error it deletes a new run.
 func (j *Job) begin(
 	ctx context.Context, dir *runlog.Dir, resumed bool, o kind.Setup, specs []string,
-) (_ *reporting, err error) {
+) (_ *reporting.Reports, err error) {
 	defer func() {
 		if err != nil && !resumed {
 			err = errors.Join(err, dir.Discard())
@@ -146,7 +143,7 @@ func (j *Job) begin(
 			j.options.Info.Setup = j.setup()
 		}
 	}
-	return j.project.reporters(ctx, specs, o, &reported{spec: &j.Spec, suite: j.Suite})
+	return reporting.Open(ctx, j.project, specs, o, &reporting.Subject{Spec: &j.Spec, Suite: j.Suite})
 }
 
 // record writes the bundle and run.json, before the run begins.
@@ -156,7 +153,7 @@ func (j *Job) record(dir *runlog.Dir) error {
 	}
 	j.bundle.Drop() // it may be large, and is on disk now
 	j.bundle = nil
-	s, _ := redact.Clean(j.factory.redact, j.Spec)
+	s, _ := redact.Clean(j.factory.Redact, j.Spec)
 	return dir.WriteSpec(s)
 }
 

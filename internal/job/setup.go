@@ -125,7 +125,7 @@ func (j *Job) runnerSetup(c *plumb.RunnerConfig, o *offered) plumb.RunnerSetup {
 		for name, server := range a.MCPServers {
 			server.Env = runner.PublicEnv(server.Env)
 			server.Args = j.withoutSecrets(server.Args)
-			server.URL = j.factory.redact.String(server.URL)
+			server.URL = j.factory.Redact.String(server.URL)
 			headers := slices.Sorted(maps.Keys(server.Headers))
 			server.Headers = nil
 			r.MCPServers = append(r.MCPServers, plumb.Content{Name: name, Hash: hashJSON([]any{server, headers})})
@@ -158,7 +158,7 @@ func (j *Job) runnerSetup(c *plumb.RunnerConfig, o *offered) plumb.RunnerSetup {
 func (j *Job) withoutSecrets(words []string) []string {
 	var out []string
 	for _, w := range words {
-		out = append(out, j.factory.redact.String(w))
+		out = append(out, j.factory.Redact.String(w))
 	}
 	return out
 }
@@ -242,7 +242,8 @@ func skillOf(rel string) (string, bool) {
 // hashTree returns the hash of the files in a directory.
 func hashTree(dir string) string { return hashFiles(dir, func(string) bool { return false }) }
 
-// skillContent returns the name of the skill in a directory, and the hash of what an agent sees of it.
+// skillContent returns the name of the skill in a directory, and the hash of what an agent sees of
+// it.
 func skillContent(dir string) plumb.Content {
 	return plumb.Content{
 		Name: agent.SkillName(dir), Hash: hashFiles(dir, func(rel string) bool { return !agent.SkillFile(rel) }),

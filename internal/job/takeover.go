@@ -62,7 +62,7 @@ func (j *Job) takeFrom(path string) error {
 		return err
 	}
 	j.closers = append(j.closers, t.index.Close)
-	if age := p.env.Now().Sub(from.Ended); age > oldBaseline {
+	if age := p.Env.Now().Sub(from.Ended); age > oldBaseline {
 		j.Note(plumb.Note{
 			Level: "warning",
 			Text: fmt.Sprintf("run %s, whose repetitions are taken over, is %s old: the provider may have "+
@@ -276,4 +276,21 @@ func (t *takeover) copyArtifacts(c *plumb.Case, runner int, repetitions map[int]
 		}
 	}
 	return nil
+}
+
+// Unchanged returns an error if the only runner of the job is not the one at index at of the
+// earlier run at path any more, or works under other conditions.
+func (j *Job) Unchanged(path string, at int) error {
+	from, err := compare.Open(path, compare.OpenOptions{RedactorOf: j.project.RedactorOf})
+	if err != nil {
+		return err
+	}
+	differ := slices.DeleteFunc(j.differences(from, j.plannedSide(), at, 0), func(d compare.Difference) bool {
+		return !d.Known() || d.Kind == compare.VaryJudge && !d.Used() // the cases to repeat may need no judge
+	})
+	if len(differ) == 0 {
+		return nil
+	}
+	return plumb.WithHint(fmt.Errorf("run %s cannot be repeated, because something is different now: %s", from.ID,
+		differenceWords(differ)), "restore it, or measure both sides again")
 }

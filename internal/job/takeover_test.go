@@ -8,6 +8,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/job"
+	"github.com/plumb-eval/plumb/internal/project"
 )
 
 // TestBaselineAge takes the repetitions of an old run over: it costs no session, and warns.
@@ -16,7 +17,7 @@ func TestBaselineAge(t *testing.T) {
 	env, _ := environment(t)
 	for _, later := range []time.Duration{0, 15 * 24 * time.Hour} {
 		env.Now = func() time.Time { return time.Now().Add(later) }
-		p, err := job.OpenProject(t.Context(), env, "", "")
+		p, err := project.OpenProject(t.Context(), env, "", "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,7 +33,7 @@ func TestBaselineAge(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		result, err := j.Perform(t.Context(), job.Options{})
+		result, err := j.Perform(t.Context(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
