@@ -44,7 +44,7 @@ func argumentCandidates() map[string][]candidates {
 		"show": {runs, casesOfRun}, "explain": {runs, casesOfRun},
 		"compare":      sides,
 		"baseline set": {baselines, runs}, "baseline rm": {baselines},
-		"run": {suites}, "validate": {suites}, "list": {suites, nothing}, "plan": {suites, nothing}, "aa": {suites, nothing},
+		"run": {suites}, "validate": {suites}, "list": {suites, nothing}, "plan": {suitesAndRuns, suites},
 		"suite lint": {suites}, "suite hash": {suites}, "suite diff": {suites, suites, nothing},
 	}
 }
@@ -166,6 +166,10 @@ func sides(c *completer, args []string) []string {
 		found = append(found, "prev\tthe run before the latest")
 	}
 	return found
+}
+
+func suitesAndRuns(c *completer, args []string) []string {
+	return append(suites(c, args), runs(c, args)...)
 }
 
 func baselines(c *completer, _ []string) []string {

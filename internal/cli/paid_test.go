@@ -87,9 +87,6 @@ func TestKilledCommandsPayOnce(t *testing.T) {
 			if test.args[0] == "compare" {
 				inFlight, flags = 2*16, nil // as the run that it confirms
 			}
-			if test.drawn {
-				inFlight *= 2 // both sides
-			}
 			w, server, args := world()
 			before := requests(server)
 			code, _, stderr := w.plumb(slices.Concat(args, flags)...)

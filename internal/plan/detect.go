@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -231,7 +232,7 @@ func Detect(j *job.Job, d Difference) (Detection, error) {
 			if !ok {
 				return pl, plumb.WithHint(
 					fmt.Errorf("no earlier run says how much the tokens of %s vary", r.Runner),
-					"measure it first: plumb aa SUITE, or plumb run --repeat 4",
+					"measure it first: plumb run SUITE --repeat 4",
 				)
 			}
 			r.Variations = []Variation{{Variance: sd * sd, Runs: h.runs, Cases: len(h.tokens)}}
@@ -248,7 +249,7 @@ func Detect(j *job.Job, d Difference) (Detection, error) {
 			v.RepeatsNeeded = v.repeatsNeeded(d, distinct)
 		}
 		use, lanes := h.session(&estimate.Runners[i]), max(1, estimate.Parallel)
-		for _, repeats := range []int{1, 2, 3, 5, 10} {
+		for _, repeats := range r.repeats() {
 			r.Rows = append(r.Rows, use.row(d, r.Variations, pl.Cases, distinct, repeats, lanes))
 		}
 		pl.Runners = append(pl.Runners, r)
@@ -257,6 +258,41 @@ func Detect(j *job.Job, d Difference) (Detection, error) {
 		return pl, errors.New("the plan has no runner")
 	}
 	return pl, nil
+}
+
+// MostRepeats is the largest number of repetitions of a case that makes sense: a suite that needs more
+// has too few cases.
+const MostRepeats = 100
+
+// Needed returns the least and the largest number of repetitions with which the cases show the wanted
+// difference, over the variations.
+func (r *DetectionRunner) Needed() (least, most int) {
+	for i, v := range r.Variations {
+		if most = max(most, v.RepeatsNeeded); i == 0 {
+			least = v.RepeatsNeeded
+		}
+		least = min(least, v.RepeatsNeeded)
+	}
+	return least, most
+}
+
+// SameAs reports whether two runners have the same figures.
+func (r *DetectionRunner) SameAs(other *DetectionRunner) bool {
+	a, b := *r, *other
+	b.Runner = a.Runner
+	return reflect.DeepEqual(a, b)
+}
+
+// repeats are the numbers of repetitions in the table: some small ones, and those that are needed.
+func (r *DetectionRunner) repeats() []int {
+	rows := []int{1, 2, 3, 5, 10}
+	for _, v := range r.Variations {
+		if v.RepeatsNeeded <= MostRepeats {
+			rows = append(rows, v.RepeatsNeeded)
+		}
+	}
+	slices.Sort(rows)
+	return slices.Compact(rows)
 }
 
 // repeatsNeeded returns the repetitions on each side with which the cases show d.

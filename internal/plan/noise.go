@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// NoiseRepeat is the default number of repetitions of plumb aa.
+	// NoiseRepeat is a number of repetitions that says how much they differ.
 	NoiseRepeat = 4
 	// minCoverage is the share of measured repetitions below which the noise of a run says little.
 	minCoverage = 0.8
@@ -31,6 +31,8 @@ type Noise struct {
 	// NeverDiscriminate are the cases that passed, or failed, in each measured repetition on each
 	// runner.
 	NeverDiscriminate []SteadyCase `json:"neverDiscriminate"`
+	// Detect is the difference that the user asked for; nil for none.
+	Detect *Difference `json:"detect,omitempty"`
 	// Complete is false if a runner has too few measured repetitions.
 	Complete bool `json:"complete"`
 }
@@ -59,6 +61,8 @@ type NoiseRunner struct {
 	// show without any cause. TokenNoiseFloor is that of the tokens, as a share.
 	NoiseFloor      *float64 `json:"noiseFloor"`
 	TokenNoiseFloor *float64 `json:"tokenNoiseFloor"`
+	// RepeatsNeeded is the number of repetitions with which the cases show the wanted difference.
+	RepeatsNeeded int `json:"repeatsNeeded,omitempty"`
 	// Detectable are the smallest differences that comparisons of this suite find.
 	Detectable []Detectable `json:"detectable"`
 	Check      Check        `json:"check"`
@@ -112,8 +116,8 @@ type SteadyCase struct {
 	AtMost float64 `json:"atMost"`
 }
 
-// NoiseOf reads the run at path and compares it with itself.
-func NoiseOf(p *project.Project, path string) (*Noise, error) {
+// NoiseOf reads the run at path and compares it with itself. wanted is a difference to find, or nil.
+func NoiseOf(p *project.Project, path string, wanted *Difference) (*Noise, error) {
 	var samples analyze.Samples
 	state, err := runlog.At(path).Figures(p.RedactorOf(path), samples.Report)
 	if err != nil {
@@ -121,10 +125,11 @@ func NoiseOf(p *project.Project, path string) (*Noise, error) {
 	}
 	a := &Noise{
 		RunID: state.Info.ID, Suite: state.Info.SuiteName, SuiteHash: state.Info.SuiteHash, Complete: true,
+		Detect:            wanted,
 		NeverDiscriminate: steadyCases(state, &samples),
 	}
 	for n := range state.Info.Runners {
-		r := noiseRunner(state, &samples, n)
+		r := noiseRunner(state, &samples, n, wanted)
 		a.Complete = a.Complete && r.Coverage >= minCoverage && r.RepeatedCases > 0
 		a.Runners = append(a.Runners, r)
 	}
@@ -132,7 +137,7 @@ func NoiseOf(p *project.Project, path string) (*Noise, error) {
 }
 
 // noiseRunner returns the figures of the runner at index n.
-func noiseRunner(state *plumb.Run, samples *analyze.Samples, n int) NoiseRunner {
+func noiseRunner(state *plumb.Run, samples *analyze.Samples, n int, wanted *Difference) NoiseRunner {
 	info := &state.Info.Runners[n]
 	r := NoiseRunner{Runner: info.ID, Cases: len(state.Cases), Flips: []CaseFlips{}}
 	var kept [][]analyze.Sample
@@ -159,7 +164,12 @@ func noiseRunner(state *plumb.Run, samples *analyze.Samples, n int) NoiseRunner 
 	if r.Cases > 0 {
 		r.Repeats, r.Coverage = float64(r.Planned)/float64(r.Cases), float64(r.Measured)/float64(r.Planned)
 	}
-	r.noise(analyze.NoiseOf(kept, analyze.NewSeed("aa", units...)))
+	noise := analyze.NoiseOf(kept, analyze.NewSeed("aa", units...))
+	r.noise(noise)
+	if wanted != nil && noise.Cases > 0 && (wanted.Metric == MetricPassRate || r.TokenNoiseFloor != nil) {
+		v := Variation{Variance: noise.TokenDeviation * noise.TokenDeviation, mix: noise.Mix}
+		r.RepeatsNeeded = v.repeatsNeeded(*wanted, r.Cases)
+	}
 	return r
 }
 

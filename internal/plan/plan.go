@@ -91,73 +91,31 @@ type Runner struct {
 
 // Of estimates what a job would do and use. It makes no request.
 func Of(j *job.Job) Estimate {
-	s, info, forecaster := &j.Spec, j.Info(), j.Forecaster()
+	s, info := &j.Spec, j.Info()
 	pl := Estimate{
 		Suite: j.Suite.Name, SuiteHash: j.Suite.Hash, Cases: len(j.Suite.Cases), SuiteCases: info.SuiteCases,
-		Judge: info.Judge, Embedder: info.Embedder,
+		Prompts: promptsOf(j.Suite.Cases), AtMost: s.Decide != nil, Judge: info.Judge, Embedder: info.Embedder,
 		Schedule: string(s.Schedule), Parallel: s.Parallel, PricesDate: j.Project().Prices.Source().Date,
+		Budget: j.CapWords(), CostUSD: new(0.0),
 	}
-	pl.Prompts = promptsOf(j.Suite.Cases)
-	pl.AtMost = s.Decide != nil
 	if info.SelfJudged {
 		pl.Judge = "each model judges itself"
 	}
-	total, known := 0.0, true
-	caps := forecaster.Caps(j.Suite.Cases, j.Runners())
-	pl.Budget = j.CapWords()
-	history := latencies(j.Project().Runs())
+	history, caps := latencies(j.Project().Runs()), j.Forecaster().Caps(j.Suite.Cases, j.Runners())
 	var busy time.Duration
-	for i, r := range j.Runners() {
-		info := r.Info()
-		line := Runner{
-			Runner: info.ID, LatencyMs: assumedLatency.Milliseconds(),
-			CapUSD: finite(caps[i].CostUSD), CapTokens: finite(caps[i].Tokens),
-		}
-		before, ran := history[info.Config]
-		if ran {
-			line.LatencyMs, line.LatencyKnown = before.ms, true
-		}
-		line.TokensUnknown = info.Kind == plumb.RunnerAgent && !ran
-		cost, priced := 0.0, true
-		for k := range j.Suite.Cases {
-			c := &j.Suite.Cases[k]
-			samples := int64(max(c.Repeat, 1))
-			if c.Repeat == 0 {
-				samples = int64(s.Repeat)
-			}
-			if reused := j.Reused(c, i); reused > 0 {
-				samples -= int64(reused)
-				pl.Reused += reused
-			}
-			g := forecaster.Session(c, info)
-			if info.Kind == plumb.RunnerAgent { // its use depends on what it does, not on the prompt
-				g = before.Guess
-			}
-			line.Sessions += int(samples)
-			line.InputTokens += samples * g.Input
-			line.OutputTokens += samples * g.Output
-			cost += float64(samples) * g.CostUSD
-			priced = priced && g.Priced
-			answers, judging := forecaster.Judging(c, info, g)
-			pl.JudgeRequests += int(samples) * answers
-			cost += float64(samples) * judging.CostUSD
-			priced = priced && judging.Priced
-		}
-		if priced {
-			line.CostUSD = &cost
-		}
-		known = known && priced
-		pl.Runners = append(pl.Runners, line)
-	}
-	for i := range pl.Runners {
-		line := &pl.Runners[i]
+	for i := range j.Runners() {
+		line := pl.runner(j, i, history)
+		line.CapUSD, line.CapTokens = finite(caps[i].CostUSD), finite(caps[i].Tokens)
 		pl.Sessions += line.Sessions
-		if line.CostUSD != nil {
-			total += *line.CostUSD
-		}
 		if !line.TokensUnknown {
 			busy += time.Duration(line.Sessions) * time.Duration(line.LatencyMs) * time.Millisecond
 		}
+		if line.CostUSD == nil || pl.CostUSD == nil {
+			pl.CostUSD = nil
+		} else {
+			*pl.CostUSD += *line.CostUSD
+		}
+		pl.Runners = append(pl.Runners, line)
 	}
 	lanes := s.Parallel
 	switch s.Schedule {
@@ -168,10 +126,46 @@ func Of(j *job.Job) Estimate {
 	case run.Parallel:
 	}
 	pl.DurationMs = (busy / time.Duration(max(1, min(lanes, pl.Sessions)))).Milliseconds()
-	if known {
-		pl.CostUSD = &total
-	}
 	return pl
+}
+
+// runner returns the part of the runner at index i. It adds what the judge answers, and what is
+// taken over.
+func (pl *Estimate) runner(j *job.Job, i int, history map[string]past) Runner {
+	info, forecaster := j.Runners()[i].Info(), j.Forecaster()
+	line := Runner{Runner: info.ID, LatencyMs: assumedLatency.Milliseconds()}
+	before, ran := history[info.Config]
+	if ran {
+		line.LatencyMs, line.LatencyKnown = before.ms, true
+	}
+	line.TokensUnknown = info.Kind == plumb.RunnerAgent && !ran
+	cost, priced := 0.0, true
+	for k := range j.Suite.Cases {
+		c := &j.Suite.Cases[k]
+		samples := max(c.Repeat, 1)
+		if c.Repeat == 0 {
+			samples = j.Spec.Repeat
+		}
+		if reused := j.Reused(c, i); reused > 0 {
+			samples -= reused
+			pl.Reused += reused
+		}
+		g := forecaster.Session(c, info)
+		if info.Kind == plumb.RunnerAgent { // its use depends on what it does, not on the prompt
+			g = before.Guess
+		}
+		answers, judging := forecaster.Judging(c, info, g)
+		pl.JudgeRequests += samples * answers
+		line.Sessions += samples
+		line.InputTokens += int64(samples) * g.Input
+		line.OutputTokens += int64(samples) * g.Output
+		cost += float64(samples) * (g.CostUSD + judging.CostUSD)
+		priced = priced && g.Priced && judging.Priced
+	}
+	if priced {
+		line.CostUSD = &cost
+	}
+	return line
 }
 
 // finite returns n, or nil if n is infinite.
