@@ -163,7 +163,6 @@ func (c *runCmd) prepareAll(ctx context.Context, p *project.Project, refs []stri
 		if err != nil {
 			return jobs, errors.Join(err, source.Close())
 		}
-		//nolint:contextcheck // finding a version has its own time limit
 		j, err := c.adoptJob(job.Open(p, source, job.Request{Settings: c.want, Runners: configs}))
 		if err != nil {
 			return jobs, err

@@ -118,7 +118,6 @@ func (c *scoreCmd) openJob(ctx context.Context, ref string) (*project.Project, *
 	if err != nil {
 		return nil, nil, err
 	}
-	//nolint:contextcheck // finding a version has its own time limit
 	j, err := c.adoptJob(earlier.ScoreStored(p, source, c.sessions, o))
 	return p, j, err
 }

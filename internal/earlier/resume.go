@@ -95,7 +95,7 @@ func reopen(ctx context.Context, p *project.Project, path string, change func(*p
 	if change != nil {
 		change(&s)
 	}
-	j, err := job.Assemble(p, s, source, stored) //nolint:contextcheck // finding a version has its own time limit
+	j, err := job.Assemble(p, s, source, stored)
 	if err != nil {
 		return nil, fmt.Errorf("reopen run %s: %w", p.Env.Shown(path), err)
 	}

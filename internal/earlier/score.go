@@ -60,7 +60,7 @@ func Score(ctx context.Context, p *project.Project, ref string, o ScoreOptions) 
 	if err != nil {
 		return nil, errors.Join(err, source.Close())
 	}
-	return job.Assemble(p, s, source, stored) //nolint:contextcheck // finding a version has its own time limit
+	return job.Assemble(p, s, source, stored)
 }
 
 // prepareScore turns the spec of an earlier run into that of a run that judges its sessions.

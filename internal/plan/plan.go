@@ -4,7 +4,6 @@
 package plan
 
 import (
-	"math"
 	"path/filepath"
 	"time"
 
@@ -105,7 +104,7 @@ func Of(j *job.Job) Estimate {
 	var busy time.Duration
 	for i := range j.Runners() {
 		line := pl.runner(j, i, history)
-		line.CapUSD, line.CapTokens = finite(caps[i].CostUSD), finite(caps[i].Tokens)
+		line.CapUSD, line.CapTokens = known(caps[i].CostUSD), known(caps[i].Tokens)
 		pl.Sessions += line.Sessions
 		if !line.TokensUnknown {
 			busy += time.Duration(line.Sessions) * time.Duration(line.LatencyMs) * time.Millisecond
@@ -166,14 +165,6 @@ func (pl *Estimate) runner(j *job.Job, i int, history map[string]past) Runner {
 		line.CostUSD = &cost
 	}
 	return line
-}
-
-// finite returns n, or nil if n is infinite.
-func finite(n float64) *float64 {
-	if math.IsInf(n, 0) {
-		return nil
-	}
-	return &n
 }
 
 // past is the average use and latency of a session in an earlier run.

@@ -283,7 +283,7 @@ func (e *engine) repeat(ctx context.Context, t *task) error {
 	if e.RetryErrors && len(t.sessions) > 0 {
 		budget = max(budget, len(t.sessions)+1+e.Retry)
 	}
-	for {
+	for again := true; again; {
 		held, err := e.nextSession(ctx, t)
 		if err != nil {
 			return err
@@ -294,10 +294,9 @@ func (e *engine) repeat(ctx context.Context, t *task) error {
 		if err != nil {
 			return err
 		}
-		if !worthRetrying(s.judgement) || len(t.sessions) >= budget || e.blocked[t.runner].reason() != nil {
-			return nil
-		}
+		again = worthRetrying(s.judgement) && len(t.sessions) < budget && e.blocked[t.runner].reason() == nil
 	}
+	return nil
 }
 
 // nextSession adds a session to a repetition, unless an earlier process left one that is not judged.
