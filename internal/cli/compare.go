@@ -279,11 +279,8 @@ func (c *compareCmd) freshCounts(
 	counts := map[compare.CaseKey]earlier.Confirmed{}
 	for _, runner := range slices.Sorted(maps.Keys(cases)) {
 		found, err := earlier.Confirm(ctx, p, side, earlier.ConfirmOptions{
-			FreshOptions: earlier.FreshOptions{
-				Cases: cases[runner], Runner: runner, Repetitions: compare.FreshRepetitions,
-				Trust: project.Trust{Given: c.trust, Command: "compare"},
-			},
-			Again: c.again, Perform: func(j *job.Job) error { return c.performConfirmation(ctx, j) },
+			Cases: cases[runner], Runner: runner, Repetitions: compare.FreshRepetitions,
+			Trust: project.Trust{Given: c.trust, Command: "compare"}, Again: c.again, Perform: func(j *job.Job) error { return c.performConfirmation(ctx, j) },
 		})
 		if err != nil {
 			return nil, err

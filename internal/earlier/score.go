@@ -52,49 +52,47 @@ func Score(ctx context.Context, p *project.Project, ref string, o ScoreOptions) 
 		return nil, err
 	}
 	//nolint:contextcheck // templates have a time limit of their own
-	err = prepareScore(p, &s, source.Suite, path, earlier, &o)
-	var stored []plumb.Runner
-	if err == nil {
-		stored, err = storedRunners(p, &s, source)
-	}
+	stored, err := prepareScore(p, &s, source, path, earlier, &o)
 	if err != nil {
 		return nil, errors.Join(err, source.Close())
 	}
 	return job.Assemble(p, s, source, stored)
 }
 
-// prepareScore turns the spec of an earlier run into that of a run that judges its sessions.
+// prepareScore turns the spec of an earlier run into that of a run that judges its sessions. It
+// returns the runner of stored sessions; nil if a run made the sessions.
 func prepareScore(
-	p *project.Project, s *project.Spec, suite *plumb.Suite, path string, earlier *plumb.Run, o *ScoreOptions,
-) error {
+	p *project.Project, s *project.Spec, source *project.Source, path string, earlier *plumb.Run, o *ScoreOptions,
+) ([]plumb.Runner, error) {
+	suite := source.Suite
 	if err := keepRecorded(p, suite, earlier, o.Suite != ""); err != nil {
-		return err
+		return nil, err
 	}
 	if s.JudgeRepeat = o.JudgeRepeat; s.JudgeRepeat > 1 {
 		suite.Cases = rejudgedCases(suite.Cases, earlier, s.JudgeRepeat)
 		if len(suite.Cases) == 0 {
-			return plumb.WithHint(
+			return nil, plumb.WithHint(
 				fmt.Errorf("no judged case of run %s passed in one repetition and failed in another", earlier.Info.ID),
 				"make a run with --repeat 5, or judge again without --judge-repeat")
 		}
 	}
 	started, err := chooseScorers(p, s, o, earlier, suite.Cases)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := p.MayStart(path, started, false, o.Trust); err != nil {
-		return err
+		return nil, err
 	}
 	replays, err := project.ReplaysOf(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.Runners, s.Filter, s.ScoredFrom = replays, run.Filter{}, earlier.Info.ID
 	s.MaxFailures, s.MaxCostUSD, s.MaxTokens, s.MaxDurationMs, s.Retry = 0, 0, 0, 0, 0
 	setScoring(p, s, o)
 	s.CreatedAt, s.PlumbVersion, s.Distrusted, s.Decide, s.Snapshots = p.Env.Now().UTC(), project.Version(), nil, nil, nil
 	s.BaselineFrom = "" // the sessions come from the run that is judged again
-	return nil
+	return storedRunners(p, s, source)
 }
 
 // setScoring sets the settings of s that do not depend on how the sessions were made.

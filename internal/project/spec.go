@@ -39,7 +39,7 @@ type Spec struct {
 	// that their adapter misreports.
 	Distrusted []Distrusted `json:"distrusted,omitempty"`
 
-	// Confirms is the RUN#RUNNER of which this run repeats suspect cases; see [Project.Confirm].
+	// Confirms is the RUN#RUNNER of which this run repeats suspect cases.
 	Confirms string `json:"confirms,omitempty" redact:"-"`
 
 	// Decide is the question of a run until a decision; nil for every other run.

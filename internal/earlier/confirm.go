@@ -15,70 +15,25 @@ import (
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
-// FreshOptions are what [Fresh] needs beside the run.
-type FreshOptions struct {
+// ConfirmOptions are what [Confirm] needs beside the run.
+type ConfirmOptions struct {
 	// Cases are the ids of the cases to repeat, and Runner is the id of the runner to repeat them on.
 	Cases       []string
 	Runner      string
 	Repetitions int
 	Trust       project.Trust
-	// Change may change the spec. It may be nil.
-	Change func(*project.Spec)
-}
-
-// Fresh opens a job that makes fresh repetitions of some cases of an earlier run, with the bundle
-// and the configuration of that run. The earlier run does not change. ref is as for [Resume]. It is
-// an error if something that the run recorded is different now, such as a skill or the version of
-// an agent: then the repetitions would measure something else.
-func Fresh(ctx context.Context, p *project.Project, ref string, o FreshOptions) (_ *job.Job, err error) {
-	defer func() { err = p.Redactor().Error(err) }()
-	path, s, err := find(p, ref)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.MayStart(path, &s, true, o.Trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
-		return nil, err
-	}
-	state, err := runlog.At(path).Fold(nil)
-	if err != nil {
-		return nil, err
-	}
-	at := slices.IndexFunc(state.Info.Runners, func(r plumb.RunnerInfo) bool { return r.ID == o.Runner })
-	replayed := s.ScoredFrom != "" || s.Sessions != nil || len(s.Runners) != len(state.Info.Runners)
-	if at < 0 || replayed || s.Runners[at].Replay != "" {
-		return nil, plumb.WithHint(fmt.Errorf("run %s cannot repeat cases on runner %s", state.Info.ID, o.Runner),
-			"--confirm needs two runs that asked their runners themselves")
-	}
-	j, err := reopen(ctx, p, path, func(s *project.Spec) {
-		s.Runners = s.Runners[at : at+1]
-		s.Filter = run.Filter{IDs: o.Cases}
-		s.Repeat, s.AllRepetitions, s.MaxFailures, s.Cache, s.Output = o.Repetitions, true, 0, "off", ""
-		s.CreatedAt, s.PlumbVersion, s.Distrusted, s.Snapshots = p.Env.Now().UTC(), project.Version(), nil, nil
-		s.Decide, s.BaselineFrom = nil, "" // fresh repetitions have neither a question nor earlier sessions
-		s.MaxCostUSD, s.MaxTokens, s.MaxDurationMs = 0, 0, 0
-		if o.Change != nil {
-			o.Change(s)
-		}
-	})
-	if err != nil {
-		return nil, err
-	}
-	if err := j.Unchanged(path, at); err != nil { //nolint:contextcheck // asking for a version has a time limit of its own
-		j.Close()
-		return nil, err
-	}
-	j.RepeatAll()
-	j.Root = p.Confirmations()
-	return j, nil
-}
-
-// ConfirmOptions are what [Project.Confirm] needs beside the run.
-type ConfirmOptions struct {
-	FreshOptions
 	// Again repeats the cases that were confirmed before, too.
 	Again bool
 	// Perform performs the job of a new or of an interrupted confirmation. Its error ends the rest.
 	Perform func(*job.Job) error
+}
+
+// of returns RUN#RUNNER, which run.json names.
+func (o *ConfirmOptions) of(side *compare.Side) string { return side.ID + "#" + o.Runner }
+
+// runner returns the index of the runner in its run, of which side may be a part.
+func (o *ConfirmOptions) runner(side *compare.Side) int {
+	return slices.IndexFunc(side.Run.Info.Runners, func(r plumb.RunnerInfo) bool { return r.ID == o.Runner })
 }
 
 // Confirmed counts the fresh repetitions of a case in all confirmations of it.
@@ -89,7 +44,7 @@ type Confirmed struct {
 
 // Confirm returns the fresh repetitions of some cases of a run, by case. It uses those of earlier
 // confirmations of the run, finishes the ones that were interrupted, and asks the runner only for
-// what is missing. It does not use Change. Only one process at a time confirms cases of a run.
+// what is missing. Only one process at a time confirms cases of a run.
 func Confirm(
 	ctx context.Context, p *project.Project, side *compare.Side, o ConfirmOptions,
 ) (found map[string]Confirmed, err error) {
@@ -103,8 +58,7 @@ func Confirm(
 func confirm(
 	ctx context.Context, p *project.Project, side *compare.Side, o *ConfirmOptions,
 ) (map[string]Confirmed, error) {
-	id := side.ID + "#" + o.Runner
-	earlier, err := confirmationsOf(p, id, o.Repetitions)
+	earlier, err := confirmationsOf(p, o.of(side), o.Repetitions)
 	if err != nil {
 		return nil, err
 	}
@@ -128,9 +82,7 @@ func confirm(
 		}
 	}
 	if len(wanted) > 0 {
-		fresh := o.FreshOptions
-		fresh.Cases, fresh.Change = wanted, func(s *project.Spec) { s.Confirms = id }
-		j, err := Fresh(ctx, p, side.Path, fresh)
+		j, err := fresh(ctx, p, side, wanted, o)
 		if err != nil {
 			return nil, err
 		}
@@ -140,7 +92,7 @@ func confirm(
 			return nil, err
 		}
 	}
-	all, err := confirmationsOf(p, id, o.Repetitions)
+	all, err := confirmationsOf(p, o.of(side), o.Repetitions)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +114,47 @@ func confirm(
 	return found, nil
 }
 
-// confirmation is a run of [Project.Confirm]. It is done if it has all measurements.
+// fresh opens a job that makes fresh repetitions of cases of a run, with the bundle and the
+// configuration of that run. It is an error if something that the run recorded is different now,
+// such as a skill or the version of an agent: then the repetitions would measure something else.
+func fresh(ctx context.Context, p *project.Project, side *compare.Side, cases []string, o *ConfirmOptions) (
+	*job.Job, error,
+) {
+	var s project.Spec
+	if err := runlog.ReadSpec(side.Path, &s); err != nil {
+		return nil, err
+	}
+	if err := p.MayStart(side.Path, &s, true, o.Trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
+		return nil, err
+	}
+	at := o.runner(side)
+	replayed := s.ScoredFrom != "" || s.Sessions != nil || len(s.Runners) != len(side.Run.Info.Runners)
+	if at < 0 || replayed || s.Runners[at].Replay != "" {
+		return nil, plumb.WithHint(fmt.Errorf("run %s cannot repeat cases on runner %s", side.ID, o.Runner),
+			"--confirm needs two runs that asked their runners themselves")
+	}
+	j, err := reopen(ctx, p, side.Path, func(s *project.Spec) {
+		s.Runners = s.Runners[at : at+1]
+		s.Filter = run.Filter{IDs: cases}
+		s.Repeat, s.AllRepetitions, s.MaxFailures, s.Cache, s.Output = o.Repetitions, true, 0, "off", ""
+		s.CreatedAt, s.PlumbVersion, s.Distrusted, s.Snapshots = p.Env.Now().UTC(), project.Version(), nil, nil
+		s.Decide, s.BaselineFrom = nil, "" // fresh repetitions have neither a question nor earlier sessions
+		s.MaxCostUSD, s.MaxTokens, s.MaxDurationMs = 0, 0, 0
+		s.Confirms = o.of(side)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if err := j.Unchanged(side.Path, at); err != nil { //nolint:contextcheck // asking for a version has a time limit of its own
+		j.Close()
+		return nil, err
+	}
+	j.RepeatAll()
+	j.Root = p.Confirmations()
+	return j, nil
+}
+
+// confirmation is a run of [Confirm]. It is done if it has all measurements.
 type confirmation struct {
 	path  string
 	cases []string
@@ -207,8 +199,7 @@ func continueConfirmation(
 		return err
 	}
 	defer j.Close()
-	at := slices.IndexFunc(side.Runners, func(r compare.Runner) bool { return r.ID == o.Runner })
-	if err := j.Unchanged(side.Path, at); err != nil { //nolint:contextcheck // asking for a version has a time limit of its own
+	if err := j.Unchanged(side.Path, o.runner(side)); err != nil { //nolint:contextcheck // asking for a version has a time limit of its own
 		return err
 	}
 	j.RepeatAll()
