@@ -48,8 +48,9 @@ func withTwins(configs []plumb.RunnerConfig, ablate string) ([]plumb.RunnerConfi
 
 // checkTwins makes sure that each session has its own workspace, from which something can be
 // withheld.
-func checkTwins(s *project.Spec, ablate string) error {
-	if ablate == "" || s.Workspace != nil && s.Workspace.Mode == plumb.WorkspaceIsolated {
+func (o *opening) checkTwins() error {
+	s := &o.Spec
+	if o.request.Ablate == "" || s.Workspace != nil && s.Workspace.Mode == plumb.WorkspaceIsolated {
 		return nil
 	}
 	return plumb.WithHint(errors.New("--ablate needs a workspace for each session, because agents find their skills, "+

@@ -15,52 +15,51 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 )
 
-// directories completes s with where sessions work, how many run at once, and which baselines their
-// tokens are compared with. The documented precedence is the request, then the suite, then the
-// config. A request that contradicts the suite is an error.
-func directories(p *project.Project, s *project.Spec, r *Request, source *project.Source) error {
-	agents, programs := false, false
-	for i := range s.Runners {
-		agents = agents || s.Runners[i].Agent != nil
-		programs = programs || len(s.Runners[i].Command) > 0
+// works reports whether the run has agents, and programs.
+func (o *opening) works() (agents, programs bool) {
+	for i := range o.Spec.Runners {
+		agents = agents || o.Spec.Runners[i].Agent != nil
+		programs = programs || len(o.Spec.Runners[i].Command) > 0
 	}
-	if s.Schedule == "" {
-		s.Schedule = run.Parallel
-		if agents {
-			s.Schedule = run.Serial // sessions of agents may share a directory; documented
-		}
+	return agents, programs
+}
+
+// chooseSchedule sets how many sessions run at once. Those of agents may share a directory.
+func (o *opening) chooseSchedule() {
+	s := &o.Spec
+	schedule, parallel := run.Parallel, config.DefaultParallel
+	if agents, _ := o.works(); agents {
+		schedule, parallel = run.Serial, runtime.NumCPU() // documented
 	}
-	if s.Parallel == 0 {
-		s.Parallel = config.DefaultParallel
-		if agents {
-			s.Parallel = runtime.NumCPU()
-		}
-	}
+	s.Schedule, s.Parallel = cmp.Or(s.Schedule, schedule), cmp.Or(s.Parallel, parallel)
+}
+
+// chooseWorkspace sets where sessions work. The documented precedence is the request, then the suite,
+// then the config. A request that contradicts the suite is an error.
+func (o *opening) chooseWorkspace() error {
+	s, r, p := &o.Spec, &o.request, o.project
 	if root := s.WorkspaceRoot; root != "" {
 		s.WorkspaceRoot = p.Env.Path(root)
 		if files.Exists(s.WorkspaceRoot) && !isDir(s.WorkspaceRoot) {
 			return fmt.Errorf("--workspaces %s is not a directory", root)
 		}
 	}
-	if err := snapshots(p, s, r); err != nil {
-		return err
-	}
 	cwd := s.Cwd
 	s.Cwd = ""
-	given := source.Suite.Workspace != nil || p.Config.Run.Workspace != nil || r.WorkspaceMode != "" || r.Template != ""
-	if !agents && (!programs || !given) {
+	given := o.source.Suite.Workspace != nil || p.Config.Run.Workspace != nil || r.WorkspaceMode != "" || r.Template != ""
+	if agents, programs := o.works(); !agents && (!programs || !given) {
 		return nil // without a workspace, programs run in the folder of the config
 	}
-	w, err := workspace(p, r, source, cwd)
+	w, err := workspace(p, r, o.source, cwd)
 	if err != nil {
 		return err
 	}
 	return workingDirectory(p, s, w, cwd)
 }
 
-// snapshots sets the token baselines of s.
-func snapshots(p *project.Project, s *project.Spec, r *Request) error {
-	c := p.Config.Snapshots
+// chooseSnapshots sets the token baselines that tokens are compared with.
+func (o *opening) chooseSnapshots() error {
+	r, c := &o.request, o.project.Config.Snapshots
 	if c == nil && (r.Baselines != "" || r.UpdateBaselines || r.ResetBaselines) {
 		return plumb.WithHint(errors.New("the config does not turn token baselines on"),
 			"add snapshots: {tolerance: auto} to the config")
@@ -68,10 +67,10 @@ func snapshots(p *project.Project, s *project.Spec, r *Request) error {
 	if c == nil {
 		return nil
 	}
-	o := *c
-	o.Path = cmp.Or(p.Env.Path(r.Baselines), c.Path)
-	o.Update, o.Reset = r.UpdateBaselines, r.ResetBaselines
-	s.Snapshots = &o
+	chosen := *c
+	chosen.Path = cmp.Or(o.project.Env.Path(r.Baselines), c.Path)
+	chosen.Update, chosen.Reset = r.UpdateBaselines, r.ResetBaselines
+	o.Spec.Snapshots = &chosen
 	return nil
 }
 

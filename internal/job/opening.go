@@ -36,7 +36,8 @@ func Open(p *project.Project, source *project.Source, r Request) (*Job, error) {
 		o.checkQuestion,
 		o.chooseRunners,
 		o.chooseJudges,
-		o.chooseDirectories,
+		o.chooseSnapshots,
+		o.chooseWorkspace,
 		o.checkTwins,
 		o.ask,
 		o.findFiles,
@@ -98,16 +99,15 @@ func (o *opening) done(err error) (*Job, error) {
 	return o.Job, nil
 }
 
-// checkQuestion checks the settings of a run until a decision.
-func (o *opening) checkQuestion() error { return checkQuestion(&o.request.Settings) }
-
-// chooseRunners sets the runners, with those that --ablate adds, and the selected cases.
+// chooseRunners sets the runners, with those that --ablate adds, their schedule, and the selected
+// cases.
 func (o *opening) chooseRunners() (err error) {
 	s, r := &o.Spec, &o.request
 	s.Selected, s.Demo = r.RunnerIDs, r.Demo
 	s.AllRepetitions = s.AllRepetitions || r.Ablate != "" || r.UntilDecided
 	s.Filter.IDs = caseIDs(s.Filter.IDs, o.source.Suite)
 	s.Runners, err = withTwins(r.Runners, r.Ablate)
+	o.chooseSchedule()
 	return err
 }
 
@@ -138,22 +138,6 @@ func shareAddress(s *project.Spec, baseURL string) {
 			c.BaseURL = baseURL
 		}
 	}
-}
-
-// chooseDirectories sets where sessions work.
-func (o *opening) chooseDirectories() error {
-	return directories(o.project, &o.Spec, &o.request, o.source)
-}
-
-// checkTwins checks that --ablate can withhold something.
-func (o *opening) checkTwins() error { return checkTwins(&o.Spec, o.request.Ablate) }
-
-// ask sets the question of a run until a decision.
-func (o *opening) ask() (err error) {
-	if o.request.UntilDecided {
-		o.Spec.Decide, err = o.request.question(&o.Spec)
-	}
-	return err
 }
 
 // findFiles sets the file of --output, and the run of --baseline-from.
@@ -251,10 +235,4 @@ func (o *opening) takeOver() error {
 		return nil
 	}
 	return o.takeFrom(o.Spec.BaselineFrom)
-}
-
-// readBaseline pairs the cases of a run until a decision with those of its baseline.
-func (o *opening) readBaseline() error {
-	o.dropCopies()
-	return o.Job.readBaseline(o.request.Vary)
 }

@@ -11,15 +11,14 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/compare"
-	"github.com/plumb-eval/plumb/internal/config"
-	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
 // checkQuestion checks the settings of a run until a decision, as far as they do not depend on the
 // suite.
-func checkQuestion(s *config.Settings) error {
+func (o *opening) checkQuestion() error {
+	s := &o.request.Settings
 	if !s.UntilDecided {
 		for _, f := range []struct {
 			flag string
@@ -55,10 +54,14 @@ func checkQuestion(s *config.Settings) error {
 	return nil
 }
 
-// question returns what a run until a decision decides, without the results of the baseline.
-func (r *Request) question(s *project.Spec) (*compare.Question, error) {
+// ask sets what a run until a decision decides, without the results of the baseline.
+func (o *opening) ask() error {
+	s, r := &o.Spec, &o.request
+	if !r.UntilDecided {
+		return nil
+	}
 	if n := len(s.Runners); n != 1 {
-		return nil, plumb.WithHint(fmt.Errorf("--until-decided decides about one runner, and the run has %d", n),
+		return plumb.WithHint(fmt.Errorf("--until-decided decides about one runner, and the run has %d", n),
 			"choose one with --runner, --model or --agent")
 	}
 	q := &compare.Question{
@@ -68,23 +71,24 @@ func (r *Request) question(s *project.Spec) (*compare.Question, error) {
 	if s.Schedule == run.Serial || s.Schedule == run.IsolatedByRunner {
 		q.Batch = 1
 	}
+	s.Decide = q
 	if err := setMargin(q, r.Margin); err != nil || q.Gate == "" {
-		return q, err
+		return err
 	}
 	g, err := compare.ParseGate(q.Gate)
 	switch {
 	case err != nil:
-		return nil, err
+		return err
 	case g.Metric != compare.PassRate:
-		return nil, plumb.WithHint(fmt.Errorf("--until-decided cannot decide a gate on %s", g.Metric),
+		return plumb.WithHint(fmt.Errorf("--until-decided cannot decide a gate on %s", g.Metric),
 			`only pass_rate; for the other metrics: plumb compare A B --gate "`+g.Text+`"`)
 	case g.Relative && q.Against == "":
-		return nil, plumb.WithHint(fmt.Errorf("the gate %q compares with a baseline", g.Text), "name it with --against")
+		return plumb.WithHint(fmt.Errorf("the gate %q compares with a baseline", g.Text), "name it with --against")
 	case !g.Relative && q.Against != "":
-		return nil, plumb.WithHint(fmt.Errorf("the gate %q needs no baseline", g.Text),
+		return plumb.WithHint(fmt.Errorf("the gate %q needs no baseline", g.Text),
 			"leave out --against, or compare with the baseline: pass_rate >= -2pp")
 	}
-	return q, nil
+	return nil
 }
 
 // setMargin reads --margin.
@@ -138,12 +142,13 @@ func (j *Job) dropCopies() {
 
 // readBaseline pairs the cases with those of the baseline, and records the results of the baseline.
 // Cases without a result are left out of the run.
-func (j *Job) readBaseline(words []string) error {
-	q, p := j.Spec.Decide, j.project
+func (o *opening) readBaseline() error {
+	o.dropCopies()
+	j, q, p := o.Job, o.Spec.Decide, o.project
 	if q == nil || q.Against == "" {
 		return nil
 	}
-	vary, err := compare.ParseVary(words)
+	vary, err := compare.ParseVary(o.request.Vary)
 	if err != nil {
 		return err
 	}
