@@ -52,7 +52,7 @@ func Confirm(
 		found, err = confirm(ctx, p, side, &o)
 		return err
 	})
-	return found, err
+	return found, p.Redactor().Error(err)
 }
 
 func confirm(

@@ -107,7 +107,7 @@ type MadeRunners struct {
 
 // Make makes the runners of configs. A valid runner that is not available on this machine, because
 // its agent is not installed or its key is missing, is made for its description only. If this is
-// true of every runner, make fails.
+// true of every runner, Make fails.
 func (f *RunnerFactory) Make(configs []plumb.RunnerConfig) (*MadeRunners, error) {
 	m := &MadeRunners{Unavailable: map[string]*plumb.Failure{}}
 	var missing []error
