@@ -12,8 +12,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/setting"
 )
 
-// aaCmd is plumb aa, the former name of a run with repetitions and of plumb plan RUN. It can go with
-// the second release.
+// aaCmd is plumb aa, the former name of a run with repetitions and of plumb plan RUN. It can go
+// with the second release.
 type aaCmd struct{ planCmd }
 
 func aaCommand(a *app) *cobra.Command {
@@ -43,7 +43,8 @@ func (c *aaCmd) run(ctx context.Context, cmd *cobra.Command, ref string) error {
 		fmt.Fprintln(c.Stderr, "note: plumb aa RUN is plumb plan RUN now")
 		return c.ofRun(ctx, ref, nil)
 	}
-	fmt.Fprintln(c.Stderr, "note: plumb aa SUITE is plumb run SUITE --repeat 4 --all-repetitions now, and then plumb plan last")
+	fmt.Fprintln(c.Stderr,
+		"note: plumb aa SUITE is plumb run SUITE --repeat 4 --all-repetitions now, and then plumb plan last")
 	out, raw, asJSON := c.Stdout, c.rawStdout, c.json
 	if asJSON { // the reports of the run go to standard error
 		c.Stdout, c.rawStdout, c.json = c.Stderr, c.Stderr, false

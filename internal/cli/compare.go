@@ -168,7 +168,9 @@ func (c *compareCmd) ofPrompts(
 }
 
 // options parses the flags.
-func (c *compareCmd) options() (o compare.Options, m compare.MatchOptions, reports reporting.ComparisonReports, err error) {
+func (c *compareCmd) options() (
+	o compare.Options, m compare.MatchOptions, reports reporting.ComparisonReports, err error,
+) {
 	o = compare.DefaultOptions()
 	o.Alpha, o.MinCoverage, o.UnprovenPass = c.alpha, c.minCoverage, c.unproven == "pass"
 	if !(c.alpha > 0 && c.alpha < 0.5) {
@@ -280,7 +282,8 @@ func (c *compareCmd) freshCounts(
 	for _, runner := range slices.Sorted(maps.Keys(cases)) {
 		found, err := earlier.Confirm(ctx, p, side, earlier.ConfirmOptions{
 			Cases: cases[runner], Runner: runner, Repetitions: compare.FreshRepetitions,
-			Trust: project.Trust{Given: c.trust, Command: "compare"}, Again: c.again, Perform: func(j *job.Job) error { return c.performConfirmation(ctx, j) },
+			Trust: project.Trust{Given: c.trust, Command: "compare"}, Again: c.again,
+			Perform: func(j *job.Job) error { return c.performConfirmation(ctx, j) },
 		})
 		if err != nil {
 			return nil, err

@@ -167,8 +167,8 @@ func (c *planCmd) show(p *project.Project, path string, wanted *plan.Difference)
 	return err
 }
 
-// showDetection prints what a comparison can find: first how many repetitions it takes, and then the
-// table. Runners with the same figures share a table.
+// showDetection prints what a comparison can find: first how many repetitions it takes, and then
+// the table. Runners with the same figures share a table.
 func (c *planCmd) showDetection(pl *plan.Detection) error {
 	fmt.Fprintf(c.Stdout, "Plan for %s (%s): a comparison that finds a difference of %s\n", c.name(pl.Suite),
 		text.ShortHash(pl.SuiteHash, hashDigits), pl.Detect)
@@ -189,8 +189,8 @@ func (c *planCmd) showDetection(pl *plan.Detection) error {
 		least, most := r.Needed()
 		fmt.Fprintf(c.Stdout, "  %s: %s\n", strings.Join(groups[i], ", "), neededWords(least, most, cases))
 	}
-	fmt.Fprintf(c.Stdout, "  with the same number on both sides; found in %.0f %% of comparisons with a two-sided test at level %g\n",
-		100*pl.Power, pl.Alpha)
+	fmt.Fprintf(c.Stdout, "  with the same number on both sides; found in %.0f %% of comparisons with a two-sided test "+
+		"at level %g\n", 100*pl.Power, pl.Alpha)
 	if pl.Copies != "" {
 		fmt.Fprintf(c.Stdout, "  %s\n", c.clean(pl.Copies))
 	}

@@ -88,7 +88,9 @@ func (c *runCmd) run(ctx context.Context, cmd *cobra.Command, suites []string) e
 
 // prepare opens the project and prepares the runs of the suites. The caller closes the jobs, also on
 // an error.
-func (c *runCmd) prepare(ctx context.Context, cmd *cobra.Command, suites []string) (*project.Project, []*job.Job, error) {
+func (c *runCmd) prepare(
+	ctx context.Context, cmd *cobra.Command, suites []string,
+) (*project.Project, []*job.Job, error) {
 	p, err := c.openFor(ctx, c.projectFlags(), first(suites))
 	if err != nil {
 		return nil, nil, c.withAbsent(err, suites) //nolint:contextcheck // it executes nothing
@@ -143,8 +145,8 @@ func (c *runCmd) withAbsent(err error, suites []string) error {
 	return problems
 }
 
-// suiteRef returns a suite of the config in the form that [project.Project.Read] expects: a path from
-// the folder of the config, or a published suite.
+// suiteRef returns a suite of the config in the form that [project.Project.Read] expects: a path
+// from the folder of the config, or a published suite.
 func suiteRef(p *project.Project, ref string) string {
 	if path := p.Config.Resolve(ref); files.Exists(path) {
 		return path

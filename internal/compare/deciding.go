@@ -11,8 +11,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
-// Deciding decides the question of a run: it is the [run.Sampler] of the run. Its state is a fold of
-// the results in the log.
+// Deciding decides the question of a run: it is the [run.Sampler] of the run. Its state is a fold
+// of the results in the log.
 //
 // Repetition k of a case pairs with result k of the baseline. When the question is over, Deciding
 // repeats the cases that look broken, if the baseline has enough results of them; see
@@ -152,7 +152,8 @@ func (n *Count) add(o plumb.Outcome) {
 	}
 }
 
-// confirmable reports whether fresh repetitions of the run alone decide whether the suspect is broken.
+// confirmable reports whether fresh repetitions of the run alone decide whether the suspect is
+// broken.
 func (x *suspect) confirmable() bool { return !NeedsBaseline(&x.result) }
 
 // nextSuspect returns a suspect that needs one more fresh repetition.

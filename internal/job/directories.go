@@ -34,8 +34,8 @@ func (o *opening) chooseSchedule() {
 	s.Schedule, s.Parallel = cmp.Or(s.Schedule, schedule), cmp.Or(s.Parallel, parallel)
 }
 
-// chooseWorkspace sets where sessions work. The documented precedence is the request, then the suite,
-// then the config. A request that contradicts the suite is an error.
+// chooseWorkspace sets where sessions work. The documented precedence is the request, then the
+// suite, then the config. A request that contradicts the suite is an error.
 func (o *opening) chooseWorkspace() error {
 	s, r, p := &o.Spec, &o.request, o.project
 	if root := s.WorkspaceRoot; root != "" {

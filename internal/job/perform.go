@@ -32,8 +32,8 @@ type Result struct {
 // means that the run could not begin. A Result with an error means that the run ended early: what
 // it measured until then is in its directory.
 //
-// reports are what the user wants to see of the run; see [reporting.Open]. A nil watch lets only ctx
-// end the run.
+// reports are what the user wants to see of the run; see [reporting.Open]. A nil watch lets only
+// ctx end the run.
 func (j *Job) Perform(ctx context.Context, reports []string, watch Watch) (result *Result, err error) {
 	defer func() { err = j.factory.Redact.Error(err) }()
 	if err := j.CheckOutputs(reports); err != nil {

@@ -260,12 +260,12 @@ func Detect(j *job.Job, d Difference) (Detection, error) {
 	return pl, nil
 }
 
-// MostRepeats is the largest number of repetitions of a case that makes sense: a suite that needs more
-// has too few cases.
+// MostRepeats is the largest number of repetitions of a case that makes sense: a suite that needs
+// more has too few cases.
 const MostRepeats = 100
 
-// Needed returns the least and the largest number of repetitions with which the cases show the wanted
-// difference, over the variations.
+// Needed returns the least and the largest number of repetitions with which the cases show the
+// wanted difference, over the variations.
 func (r *DetectionRunner) Needed() (least, most int) {
 	for i, v := range r.Variations {
 		if most = max(most, v.RepeatsNeeded); i == 0 {

@@ -116,7 +116,8 @@ type SteadyCase struct {
 	AtMost float64 `json:"atMost"`
 }
 
-// NoiseOf reads the run at path and compares it with itself. wanted is a difference to find, or nil.
+// NoiseOf reads the run at path and compares it with itself. wanted is a difference to find, or
+// nil.
 func NoiseOf(p *project.Project, path string, wanted *Difference) (*Noise, error) {
 	var samples analyze.Samples
 	state, err := runlog.At(path).Figures(p.RedactorOf(path), samples.Report)

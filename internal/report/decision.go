@@ -100,14 +100,15 @@ func DecisionLines(src *Source, run *plumb.Run) []string {
 		"the interval is for a fixed number of %s", decimal(d.Alpha, 3), strings.Fields(drawsWords(d, 2))[1]))
 }
 
-// moreBaseline returns the command that adds to the baseline what a run with the same limit needs, or
-// "". The draws are uneven, so some cases need more than the mean.
+// moreBaseline returns the command that adds to the baseline what a run with the same limit needs,
+// or "". The draws are uneven, so some cases need more than the mean.
 func moreBaseline(src *Source, run *plumb.Run) string {
 	d := run.Decision
 	if d.BaselineRun == "" {
 		return ""
 	}
-	return fmt.Sprintf("plumb resume %s --repeat %d%s", ShellWord(d.BaselineRun), 2*d.Limit/max(1, len(run.Cases)), src.flags())
+	repeats := 2 * d.Limit / max(1, len(run.Cases))
+	return fmt.Sprintf("plumb resume %s --repeat %d%s", ShellWord(d.BaselineRun), repeats, src.flags())
 }
 
 func were(n int) string {

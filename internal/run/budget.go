@@ -118,8 +118,8 @@ func (c *claim) want() (expected float64) {
 }
 
 // charge adds the reported usage of m to the spent amount. If it was not reported, the reserved
-// amount counts, and missing is true unless the user knows that it never is. overran is true for the
-// first session that used more than its cap.
+// amount counts, and missing is true unless the user knows that it never is. overran is true for
+// the first session that used more than its cap.
 func (c *claim) charge(r reading, m *metered) (missing, overran bool) {
 	switch {
 	case !c.limited():

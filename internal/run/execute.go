@@ -267,8 +267,8 @@ func (e *engine) perform(ctx context.Context, t task) error {
 	return e.finish(t.execution)
 }
 
-// keep stores the sessions of a repetition in its execution. It reports whether no other planned one
-// is missing.
+// keep stores the sessions of a repetition in its execution. It reports whether no other planned
+// one is missing.
 func (t *task) keep() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -299,8 +299,8 @@ func (e *engine) repeat(ctx context.Context, t *task) error {
 	return nil
 }
 
-// nextSession adds a session to a repetition, unless an earlier process left one that is not judged.
-// It returns the reservation for judging it.
+// nextSession adds a session to a repetition, unless an earlier process left one that is not
+// judged. It returns the reservation for judging it.
 func (e *engine) nextSession(ctx context.Context, t *task) (*reservation, error) {
 	n := len(t.sessions)
 	if n == 0 || t.sessions[n-1].judgement != nil {
@@ -644,8 +644,8 @@ func summarize(c *plumb.Case, repetitions [][]session) *plumb.ExecutionResult {
 	return res
 }
 
-// appendJudged appends the decisions of the judge about a session. A check that combines the answers
-// to several questions has no decision.
+// appendJudged appends the decisions of the judge about a session. A check that combines the
+// answers to several questions has no decision.
 func appendJudged(all []plumb.Judged, s *session, repetition int) []plumb.Judged {
 	report := s.stored
 	if report == nil {
