@@ -62,6 +62,7 @@ var layers = map[string]int{
 	"internal/report":          6,
 	"internal/config":          7,
 	"internal/convert":         6,
+	"internal/suite/cases":     5,
 	"internal/suite":           8,
 	"internal/project":         9,
 	"internal/explain":         10,

@@ -12,6 +12,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/project"
 	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/cases"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -64,7 +65,7 @@ func (c *validateCmd) run(ctx context.Context, refs []string) error {
 
 // validated is the result for one suite. Its keys are documented.
 type validated struct {
-	suite.Summary
+	cases.Summary
 	Problems []doc.Problem `json:"problems"`
 }
 

@@ -86,14 +86,6 @@ func (r *reader) twice(v value, path string) {
 	}
 }
 
-// Categories returns the categories of the cases of suite versions.
-func Categories() []string {
-	return []string{"reasoning", "factual", "instruction_following", "coding", "safety", "creative"}
-}
-
-// Difficulties returns the difficulties of the cases of suite versions.
-func Difficulties() []string { return []string{"easy", "medium", "hard"} }
-
 func apis() []string { return []string{"chat", "responses"} }
 
 func (r *reader) runnerFields(c *plumb.RunnerConfig) []setting.Field {

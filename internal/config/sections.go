@@ -14,29 +14,12 @@ type Sections struct {
 	Skills    []string
 }
 
-// Content are the keys of a suite in YAML that its cases are made of. A value is nil if its key is missing.
-type Content struct {
-	Cases                   []doc.Value
-	Prompts, Defaults, Data *doc.Value
-}
-
-// ReadSections reads a suite in YAML: its sections, and the values of its cases. Relative paths start at dir.
-func ReadSections(file, dir string, v doc.Value) (s Sections, c Content, _ doc.Problems) {
+// ReadSections reads a suite in YAML that is a mapping: its sections, and the given keys, which make its cases.
+// Relative paths start at dir.
+func ReadSections(file, dir string, v doc.Value, keys []setting.Field) (s Sections, _ doc.Problems) {
 	r := newSuiteReader(file, dir)
-	keep := func(to **doc.Value) func(v value, _ string) {
-		return func(v value, _ string) { *to = &v }
-	}
-	r.Object(v, "suite", append(r.sectionFields(&s),
-		setting.Field{Name: "prompts", Read: keep(&c.Prompts)}, setting.Field{Name: "defaults", Read: keep(&c.Defaults)}, setting.Field{Name: "data", Read: keep(&c.Data)},
-		setting.Field{Name: "cases", Read: func(v value, _ string) {
-			if r.Is(v, "cases", doc.List) {
-				c.Cases = v.List
-			}
-		}}))
-	if c.Prompts == nil && c.Data == nil {
-		r.missing(v, "suite", "cases", "a list of cases")
-	}
-	return s, c, r.all()
+	r.Object(v, "suite", append(r.sectionFields(&s), keys...))
+	return s, r.all()
 }
 
 // ReadExports reads the sections of a suite in code from its exports, which are JSON or nil.

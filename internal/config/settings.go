@@ -11,6 +11,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/report/kind"
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/setting"
+	"github.com/plumb-eval/plumb/internal/suite/cases"
 )
 
 // Settings are the settings of plumb run. [List] describes each of them. The zero value means that
@@ -123,12 +124,12 @@ func (s *Settings) Groups() []setting.Group {
 				Help: "run only cases with one of these tags",
 			},
 			{
-				Key: "category", Flag: "category", At: &s.Filter.Categories, Commas: true, Known: Categories(),
+				Key: "category", Flag: "category", At: &s.Filter.Categories, Commas: true, Known: cases.Categories(),
 				Help: "run only cases of these categories",
 			},
 			{
 				Key: "difficulty", Flag: "difficulty", At: &s.Filter.Difficulties, Commas: true,
-				Known: Difficulties(),
+				Known: cases.Difficulties(),
 				Help:  "run only cases of these difficulties",
 			},
 			{

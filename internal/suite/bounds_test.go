@@ -134,7 +134,7 @@ func TestBoundsLeaveRoom(t *testing.T) {
 func manyCases(n int) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, `{"id":"c%d","category":"factual","input":"q","ideal":"x","assertion":{"type":"contains"}}`+"\n", i)
+		fmt.Fprintf(&b, `{"id":"c%05d","category":"factual","input":"q","ideal":"x","assertion":{"type":"contains"}}`+"\n", i)
 	}
 	return b.String()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/cases"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
@@ -49,7 +50,7 @@ type bundleFacts struct {
 
 // file returns the name of the suite file in the bundle's directory.
 func (f *bundleFacts) file() string {
-	if lib.IsCode(f.Path) || isYAML(f.Path) {
+	if lib.IsCode(f.Path) || cases.IsYAML(f.Path) {
 		return suiteFile + strings.ToLower(filepath.Ext(f.Path))
 	}
 	return suiteFile + ".jsonl"
@@ -72,8 +73,10 @@ func (b *Bundle) write(dir string) error {
 	if err := b.load(); err != nil {
 		return err
 	}
-	if b.checkCode == nil && !b.opened {
-		b.Starts() // reading the cases finds the files that checks name
+	if !b.Code() && b.checkCode == nil && !b.opened { // reading the cases finds the files that they name
+		if all, _ := b.look(); all.Problems.Err() != nil {
+			return all.Problems.Err()
+		}
 	}
 	facts := bundleFacts{
 		Format: bundleFormat, Facts: b.Facts, Content: digest.Bytes(b.data), Origin: b.origin, Dir: b.dir,
@@ -99,11 +102,6 @@ func (b *Bundle) write(dir string) error {
 		}
 		facts.Checks = digest.Bytes(checks)
 		files = append(files, file{checksFile, checks})
-	}
-	if isYAML(b.Path) && b.files == nil {
-		if err := b.parseYAML(false).problems.Err(); err != nil {
-			return err
-		}
 	}
 	if b.files != nil && len(b.files.Files) > 0 {
 		included, err := json.Marshal(b.files)
@@ -203,7 +201,7 @@ func open(dir string) (*Bundle, error) {
 		if err != nil {
 			return nil, err
 		}
-		b.files = &included{opened: true, shown: filepath.Dir(b.Path)}
+		b.files = &included{opened: true}
 		if err := json.Unmarshal(text, b.files); err != nil {
 			return nil, fmt.Errorf("%s: %w", filesFile, err)
 		}

@@ -76,29 +76,25 @@ func (b *Bundle) Starts() []string {
 	if b.Code() {
 		return []string{"code of the suite " + b.Path}
 	}
-	hash := b.hash
-	b.read(context.Background(), lib.Host{}, false)
-	named := b.checkCode.named
-	b.closeChecks()
-	b.hash = hash
+	_, named := b.look()
 	return named
 }
 
-// env is the Env of the checks of a case with variables.
-func (c *checkCode) env(vars *doc.Value) check.Env {
-	e := check.Env{Compile: c.compile}
-	if vars != nil {
-		e.Vars = vars.JSON()
-	}
-	return e
+// look reads the cases for what they name. It returns their content, and what the checks would start.
+func (b *Bundle) look() (parsed, []string) {
+	all := b.read(context.Background(), lib.Host{}, false)
+	named := b.checkCode.named
+	b.closeChecks()
+	return all, named
 }
 
-func (c *checkCode) compile(code check.Code) (check.Compiled, error) {
+// compile prepares the code of a check.
+func (c *checkCode) compile(ctx context.Context, code check.Code) (check.Compiled, error) {
 	switch {
 	case code.Expr != "":
-		return c.expression(code)
+		return c.expression(ctx, code)
 	case code.File != "":
-		return c.module(code)
+		return c.module(ctx, code)
 	}
 	return c.program(code)
 }
@@ -112,11 +108,11 @@ func (c *checkCode) add(format string, args ...any) {
 	}
 }
 
-func (c *checkCode) expression(code check.Code) (check.Compiled, error) {
+func (c *checkCode) expression(ctx context.Context, code check.Code) (check.Compiled, error) {
 	c.add("code of a check: %s", code.Expr)
 	var problem string
 	if !c.bundle.opened { // it was read before
-		if err := c.describe(code, &problem, "syntax", code.Expr); err != nil {
+		if err := c.describe(ctx, code, &problem, "syntax", code.Expr); err != nil {
 			return check.Compiled{}, err
 		}
 	}
@@ -150,8 +146,7 @@ func (c *checkCode) loaded(ctx context.Context, code check.Code) (*lib.Module, e
 }
 
 // describe calls an entry of the module lib/check.js that says something about code.
-func (c *checkCode) describe(code check.Code, to any, entry string, args ...any) error {
-	ctx := context.Background()
+func (c *checkCode) describe(ctx context.Context, code check.Code, to any, entry string, args ...any) error {
 	m, err := c.loaded(ctx, code)
 	if err == nil {
 		err = m.Describe(ctx, to, entry, args...)
@@ -195,7 +190,7 @@ func (c *checkCode) file(name string, read func(path string) (*checkFile, error)
 	return f, nil
 }
 
-func (c *checkCode) module(code check.Code) (check.Compiled, error) {
+func (c *checkCode) module(ctx context.Context, code check.Code) (check.Compiled, error) {
 	c.add("code of a check: %s", code.File)
 	if !lib.IsCode(code.File) {
 		return check.Compiled{}, plumb.WithHint(fmt.Errorf("%s is not a JavaScript or TypeScript file", code.File),
@@ -217,7 +212,7 @@ func (c *checkCode) module(code check.Code) (check.Compiled, error) {
 	}
 	if !c.bundle.opened { // reading a stored suite executes nothing
 		var none any
-		if err := c.describe(code, &none, "exported"); err != nil {
+		if err := c.describe(ctx, code, &none, "exported"); err != nil {
 			return check.Compiled{}, err
 		}
 	}
@@ -506,30 +501,4 @@ func programVerdict(result *proc.Result, stdout, stderr []byte, limit time.Durat
 		return json.RawMessage("true"), nil
 	}
 	return nil, errors.New("its output is not JSON")
-}
-
-// transform returns the function of a transform of a case. Its result is the text that the code
-// returns; an object or a list becomes JSON.
-func (c *checkCode) transform(expr string, vars *doc.Value) (
-	func(context.Context, plumb.Evidence) (string, error), error,
-) {
-	compiled, err := c.compile(check.Code{Expr: expr})
-	if err != nil {
-		return nil, err
-	}
-	given := c.env(vars).Vars
-	return func(ctx context.Context, ev plumb.Evidence) (string, error) {
-		raw, err := compiled.Run(ctx, ev, given)
-		if err != nil {
-			return "", err
-		}
-		var text string
-		if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
-			return text, nil
-		}
-		if len(raw) > 0 && (raw[0] == '{' || raw[0] == '[') {
-			return string(raw), nil
-		}
-		return "", plumb.WithHint(fmt.Errorf("the transform returned %s, not a text", raw), "return a string or an object")
-	}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/script"
+	"github.com/plumb-eval/plumb/internal/suite/cases"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
@@ -47,8 +48,9 @@ type describedCase struct {
 type codeReader struct {
 	bundle   *Bundle
 	at       lib.Places
+	compile  func(check.Code) (check.Compiled, error)
 	problems doc.Problems
-	summary  Summary
+	summary  cases.Summary
 	// judge and embedder are set if the code asks one.
 	judge, embedder bool
 }
@@ -86,22 +88,23 @@ func (r *codeReader) locate(id string) *script.Position {
 // codeIn loads a suite in code.
 func (b *Bundle) codeIn(ctx context.Context, h lib.Host) parsed {
 	if len(b.broken) > 0 {
-		return parsed{problems: b.broken}
+		return unusable(b.broken)
 	}
 	at := lib.Places{Origin: b.origin, Named: b.Path}
 	err := b.Close()
 	if err != nil {
-		return parsed{problems: at.Problems(err)}
+		return unusable(at.Problems(err))
 	}
 	b.checksIn(h)
 	if b.code, err = loadCodeSuite(ctx, b, at, h); err != nil {
-		return parsed{problems: at.Problems(err)}
+		return unusable(at.Problems(err))
 	}
 	var what description
 	if err := b.code.module.Describe(ctx, &what, "describe"); err != nil {
-		return parsed{problems: at.Problems(err)}
+		return unusable(at.Problems(err))
 	}
 	r := &codeReader{bundle: b, at: at}
+	r.compile = func(code check.Code) (check.Compiled, error) { return b.checkCode.compile(ctx, code) }
 	r.judge, r.embedder = asks(b.program.Code)
 	for _, p := range what.Problems {
 		if p.Source == nil {
@@ -109,7 +112,8 @@ func (b *Bundle) codeIn(ctx context.Context, h lib.Host) parsed {
 		}
 		r.problems = append(r.problems, p.In(at))
 	}
-	all := parsed{cases: make([]plumb.Case, 0, len(what.Cases))}
+	var all parsed
+	all.Cases = make([]plumb.Case, 0, len(what.Cases))
 	seen := map[string]*describedCase{}
 	for i := range what.Cases {
 		d := &what.Cases[i]
@@ -117,13 +121,13 @@ func (b *Bundle) codeIn(ctx context.Context, h lib.Host) parsed {
 			d.Source = r.locate(d.ID)
 		}
 		r.id(d, seen)
-		all.cases = append(all.cases, r.read(d))
+		all.Cases = append(all.Cases, r.read(d))
 	}
 	sections, problems := config.ReadExports(at.Named, filepath.Dir(at.Origin), what.Workspace, what.Skills)
 	if len(problems) == 0 {
 		problems = b.directories(sections)
 	}
-	all.Sections, all.problems, all.summary = sections, append(r.problems, problems...).Sorted(), r.summary
+	all.Sections, all.Problems, all.Summary = sections, append(r.problems, problems...).Sorted(), r.summary
 	return all
 }
 
@@ -143,10 +147,10 @@ func (r *codeReader) id(c *describedCase, seen map[string]*describedCase) {
 	if c.ID == "" { // the module reports this
 		return
 	}
-	if why := unsafeCodeID(c.ID); why != "" {
+	if why := cases.UnsafeCodeID(c.ID); why != "" {
 		r.add(c, "the id "+why, "")
 	}
-	key := strings.ToLower(pathName(c.ID))
+	key := strings.ToLower(cases.PathName(c.ID))
 	first, ok := seen[key]
 	switch {
 	case !ok:
@@ -167,8 +171,10 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 	// Any file of the bundle can change what an assert function does. So its hash contains the
 	// suite's.
 	content := digest.CaseContent{Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens}
+	var code plumb.AskingAssertion
 	if d.HasAssert {
-		c.Assertions = append(c.Assertions, &codeCheck{r.bundle.code, c.ID, c.Source, r.judge, r.embedder})
+		code = &codeCheck{r.bundle.code, c.ID, c.Source, r.judge, r.embedder}
+		c.Assertions = append(c.Assertions, code)
 		facts := map[string]string{"type": "code", "suite": r.bundle.hash, "case": c.ID}
 		spec, _ := json.Marshal(facts) //nolint:errchkjson // strings
 		content.Assertions = append(content.Assertions, spec)
@@ -187,20 +193,17 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 		}
 	}
 	for _, word := range slices.Sorted(maps.Keys(d.Others)) {
-		if hint := otherTools(word, d.Others[word], "expectedFail"); hint != "" {
+		if hint := cases.Instead(word, d.Others[word], "expectedFail"); hint != "" {
 			r.add(d, word+": "+word+" has no meaning in a suite, and the case would run", hint)
 		}
 	}
 	if d.HasClassify {
 		c.Classify = (&codeClassifier{r.bundle.code, c.ID}).classify
 	}
-	setHashes(&c, content)
+	c.Hash = digest.Case(content)
+	c.PromptHash, c.ChecksHash = digest.Parts(content)
 	c.Metadata = codeMetadata(c.Own)
-	r.summary.add(&c, checks)
-	if d.HasAssert {
-		r.summary.Types["code"]++
-		r.summary.need(r.judge, r.embedder)
-	}
+	r.summary.Add(&c, checks, code)
 	return c
 }
 
@@ -210,7 +213,7 @@ func (r *codeReader) check(spec json.RawMessage) (*check.Check, []check.Problem)
 	if problem != nil {
 		return nil, []check.Problem{{Message: problem.Message, Hint: problem.Hint}}
 	}
-	return check.ParseIn(&v, check.Ideal{}, r.bundle.checkCode.env(nil))
+	return check.ParseIn(&v, check.Ideal{}, check.Env{Compile: r.compile})
 }
 
 // codeMetadata returns the author's own keys of a case in code, those under metadata included.
@@ -222,12 +225,12 @@ func codeMetadata(own json.RawMessage) map[string]string {
 	if problem != nil {
 		return nil
 	}
-	found := ownMetadata(&v)
+	found := cases.OwnMetadata(&v)
 	if under := v.Get("metadata"); under != nil {
 		if found == nil {
-			return ownMetadata(under)
+			return cases.OwnMetadata(under)
 		}
-		maps.Copy(found, ownMetadata(under))
+		maps.Copy(found, cases.OwnMetadata(under))
 	}
 	return found
 }

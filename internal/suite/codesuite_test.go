@@ -60,8 +60,8 @@ func assertOn(ctx context.Context, c *plumb.Case, output string) ([]plumb.Verdic
 	return c.Assertions[0].Assert(ctx, plumb.Evidence{Case: c, Report: &plumb.SessionReport{FinalOutput: output}})
 }
 
-// cases is the text of a suite with the given cases: id and body of assert, in turn.
-func cases(pairs ...string) string {
+// codeCases is the text of a suite with the given cases: id and body of assert, in turn.
+func codeCases(pairs ...string) string {
 	var b strings.Builder
 	b.WriteString(`import { assert, type SessionReport } from "plumb"; let calls = 0; const all = Promise.withResolvers<void>(); const sleep = (ms: number) => new Promise((r) => setTimeout(r, ms)); export default [` + "\n")
 	for i := 0; i < len(pairs); i += 2 {
@@ -215,7 +215,7 @@ export default { one: { id: "one", prompt: "p", assert(report) { assert.equal(re
 
 // TestCodeRunaway: an assert that does not come to its end is an error, and the run goes on.
 func TestCodeRunaway(t *testing.T) {
-	b := suiteIn(t, map[string]string{"a.ts": cases(
+	b := suiteIn(t, map[string]string{"a.ts": codeCases(
 		"fine", `assert.equal(report.finalOutput, "x")`,
 		"loop", `while (true) {}`,
 		"microtasks", `while (true) await null;`,
@@ -274,7 +274,7 @@ func TestCodeRunaway(t *testing.T) {
 
 // TestCodeManyAtOnce: asserts of many sessions are in flight at once, also while they wait, and each sees its own session.
 func TestCodeManyAtOnce(t *testing.T) {
-	b := suiteIn(t, map[string]string{"a.ts": cases(
+	b := suiteIn(t, map[string]string{"a.ts": codeCases(
 		"a", `const mine = report.finalOutput; assert.equal(++calls, 1); await sleep(300); assert.equal(report.finalOutput, mine); assert.equal(mine, "x", mine);`,
 	)})
 	_, byID := loaded(t, b, lib.Host{})
@@ -342,7 +342,7 @@ func TestCodeChecks(t *testing.T) {
 // TestCodeRunawayAmongOthers: only the assert that loops is an error, although the others wait for it until their time is
 // over too.
 func TestCodeRunawayAmongOthers(t *testing.T) {
-	b := suiteIn(t, map[string]string{"a.ts": cases(
+	b := suiteIn(t, map[string]string{"a.ts": codeCases(
 		"fine", `await sleep(1); assert.equal(report.finalOutput, "x")`,
 		"loop", `await sleep(1); for (;;);`,
 	)})
@@ -366,7 +366,7 @@ func TestCodeRunawayAmongOthers(t *testing.T) {
 
 // TestCodeDead: an engine that does not even stop is given up, and the suite is loaded again for what comes next.
 func TestCodeDead(t *testing.T) {
-	b := suiteIn(t, map[string]string{"a.ts": cases(
+	b := suiteIn(t, map[string]string{"a.ts": codeCases(
 		"fine", `calls++; assert.equal(calls, 1)`,
 		"stuck", `calls++; Array.prototype.indexOf.call({ length: 3e7 }, 1)`,
 	)})
@@ -383,7 +383,7 @@ func TestCodeDead(t *testing.T) {
 
 // TestCodeInterrupted: when the run ends, its asserts do.
 func TestCodeInterrupted(t *testing.T) {
-	b := suiteIn(t, map[string]string{"a.ts": cases("wait", `await sleep(1e9)`, "loop", `for (;;);`)})
+	b := suiteIn(t, map[string]string{"a.ts": codeCases("wait", `await sleep(1e9)`, "loop", `for (;;);`)})
 	_, byID := loaded(t, b, lib.Host{})
 	for _, id := range []string{"wait", "loop"} {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -400,7 +400,7 @@ func TestCodeLargeReports(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes long with the race detector, and all of it is one goroutine")
 	}
-	b := suiteIn(t, map[string]string{"a.ts": cases("a", `await sleep(1); assert.equal(report.events.length, 2600); assert.equal(report.events[2599].text.length, 2000);`)})
+	b := suiteIn(t, map[string]string{"a.ts": codeCases("a", `await sleep(1); assert.equal(report.events.length, 2600); assert.equal(report.events[2599].text.length, 2000);`)})
 	_, byID := loaded(t, b, lib.Host{MemoryLimit: 96 << 20})
 	report := &plumb.SessionReport{}
 	for range 2600 {
@@ -439,7 +439,7 @@ func (s stubJudge) Run(context.Context, plumb.Request) (*plumb.SessionReport, er
 }
 
 func TestCodeJudge(t *testing.T) {
-	b := suiteIn(t, map[string]string{"a.ts": cases("a", `await assert.judge(report, "Is it polite?")`)})
+	b := suiteIn(t, map[string]string{"a.ts": codeCases("a", `await assert.judge(report, "Is it polite?")`)})
 	_, byID := loaded(t, b, lib.Host{})
 	c := byID["a"]
 	if judge, embedder := c.Assertions[0].(interface{ Needs() (bool, bool) }).Needs(); !judge || embedder {
@@ -483,7 +483,7 @@ func TestCodeJudge(t *testing.T) {
 
 // TestCodeLeaks: code is told the name of a secret that leaked, and its place, and never the value.
 func TestCodeLeaks(t *testing.T) {
-	b := suiteIn(t, map[string]string{"a.ts": cases(
+	b := suiteIn(t, map[string]string{"a.ts": codeCases(
 		"all", `assert.leaksNoSecret(report)`,
 		"files", `assert.leaksNoSecret(report, { in: ["files"] })`,
 		"soft", `assert.soft.leaksNoSecret(report); assert.soft.output.includes(report, "nowhere")`,
@@ -586,7 +586,7 @@ func TestCodeProblemsOfLoading(t *testing.T) {
 // TestCodeWorkingDir: a suite works in the directory that its user was in, also when its run is resumed elsewhere.
 func TestCodeWorkingDir(t *testing.T) {
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "sub", "a.ts"), cases("a", `assert.equal((await import("node:fs")).readFileSync("here.txt", "utf8"), "here")`))
+	write(t, filepath.Join(dir, "sub", "a.ts"), codeCases("a", `assert.equal((await import("node:fs")).readFileSync("here.txt", "utf8"), "here")`))
 	write(t, filepath.Join(dir, "here.txt"), "here")
 	b, err := Read("sub/a.ts", ReadOptions{Dir: dir})
 	if err != nil {
@@ -612,7 +612,7 @@ func TestCodeWorkingDir(t *testing.T) {
 
 // TestCodeOutput: what a suite prints goes where the host says, and it sees the environment that the host gives.
 func TestCodeOutput(t *testing.T) {
-	b := suiteIn(t, map[string]string{"a.ts": `console.log("loaded by", process.env.WHO);` + cases("a", `console.error("judged")`)})
+	b := suiteIn(t, map[string]string{"a.ts": `console.log("loaded by", process.env.WHO);` + codeCases("a", `console.error("judged")`)})
 	var out, errs strings.Builder
 	_, byID := loaded(t, b, lib.Host{Stdout: &out, Stderr: &errs, Environ: func() []string { return []string{"WHO=me"} }})
 	if _, err := assertOn(t.Context(), byID["a"], ""); err != nil {
@@ -659,7 +659,7 @@ console.log(executable, process.argv.slice(2), process.env.WHO);`,
 
 // TestLintCode: code is tried with wrong answers where it cannot do harm.
 func TestLintCode(t *testing.T) {
-	b := suiteIn(t, map[string]string{"a.ts": cases(
+	b := suiteIn(t, map[string]string{"a.ts": codeCases(
 		"sound", `assert.commands.includes(report, "pnpm"); assert.output.includes(report, "released version 1.2")`,
 		"nothing", `assert.skills.notHas(report, "x")`,
 		"refusal", `assert.output.includes(report, "sorry")`,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/cases"
 )
 
 // NewSuite makes a directory with the first, unpublished version of a suite: a copy of each file of
@@ -18,7 +19,7 @@ import (
 func NewSuite(dir string, files []string) error {
 	version := filepath.Base(dir)
 	var invalid doc.Problems
-	if why := unsafeID(version); why != "" {
+	if why := cases.UnsafeID(version); why != "" {
 		return fmt.Errorf("make a suite version: version %q %s", version, why)
 	}
 	if _, err := os.Lstat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -33,7 +34,7 @@ func NewSuite(dir string, files []string) error {
 		if err != nil {
 			return err
 		}
-		if b.Code() || isYAML(file) {
+		if b.Code() || cases.IsYAML(file) {
 			return plumb.WithHint(fmt.Errorf("make a suite version: %s is not JSON Lines", file),
 				"the tiers of a version are files of JSON Lines")
 		}
@@ -42,7 +43,7 @@ func NewSuite(dir string, files []string) error {
 		b.Version, b.Tier = version, tier // the rules of a version are stricter
 		_, problems := b.Validate()
 		invalid = append(invalid, doc.Problems(problems).Errors()...)
-		if why := unsafeID(tier); why != "" {
+		if why := cases.UnsafeID(tier); why != "" {
 			return fmt.Errorf("make a suite version: tier %q %s", tier, why)
 		}
 		if texts[name] != nil {

@@ -41,7 +41,7 @@ func TestEventsOfReport(t *testing.T) {
 	for i := 0; i < len(bodies); i += 3 {
 		pairs = append(pairs, bodies[i], bodies[i+1])
 	}
-	_, byID := loaded(t, suiteIn(t, map[string]string{"a.ts": imports + cases(pairs...)}), lib.Host{})
+	_, byID := loaded(t, suiteIn(t, map[string]string{"a.ts": imports + codeCases(pairs...)}), lib.Host{})
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	for i := 0; i < len(bodies); i += 3 {
 		c := byID[bodies[i]]
@@ -87,7 +87,7 @@ func TestManyEventsOfReport(t *testing.T) {
 		t.Skip("it takes long with the race detector, and all of it is one goroutine")
 	}
 	const n = 9_000
-	_, byID := loaded(t, suiteIn(t, map[string]string{"a.ts": `import { assert } from "plumb";` + "\n" + cases(
+	_, byID := loaded(t, suiteIn(t, map[string]string{"a.ts": `import { assert } from "plumb";` + "\n" + codeCases(
 		"type", fmt.Sprintf(`assert.toolResults.count(report, /^result/, %d); assert.toolResults.includes(report, "result %d ")`, n, n-1),
 		"all", fmt.Sprintf(`assert.equal(report.events.length, %d); report.events.forEach((e, i) => { if (i %% 2) assert.equal((e as any).output.split(" ")[1], String((i - 1) / 2)); })`, 2*n),
 	)}), lib.Host{})

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
@@ -15,8 +14,8 @@ import (
 
 // included are the prompt and data files of a suite. The names of files and patterns are those that the suite uses.
 type included struct {
-	// dir is the base of relative names. shown is the base of names in messages.
-	dir, shown string
+	// dir is the base of relative names.
+	dir string
 	// opened is set if the files are in the bundle, and the disk is not read.
 	opened bool
 
@@ -24,12 +23,8 @@ type included struct {
 	Globs map[string][]string `json:"globs,omitempty"`
 }
 
-// match returns the names of the files that a name or a pattern means, sorted.
+// match returns the names of the files that a pattern means, sorted.
 func (f *included) match(name string) ([]string, error) {
-	name = strings.TrimPrefix(name, "file://")
-	if !strings.ContainsAny(name, "*?[") {
-		return []string{name}, nil
-	}
 	if found, ok := f.Globs[name]; ok || f.opened {
 		return found, nil
 	}
@@ -55,38 +50,26 @@ func (f *included) match(name string) ([]string, error) {
 	return names, nil
 }
 
-// read returns the text of a file.
-func (f *included) read(name string) (string, error) {
+// read returns the content of a file.
+func (f *included) read(name string) ([]byte, error) {
 	if text, ok := f.Files[name]; ok {
-		return text, nil
+		return []byte(text), nil
 	}
 	if f.opened {
-		return "", fmt.Errorf("the bundle does not contain %s", name)
+		return nil, fmt.Errorf("the bundle does not contain %s", name)
 	}
 	data, err := doc.Read(f.path(name), doc.DataBytes)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", plumb.WithHint(fmt.Errorf("there is no file %s", name), f.near(name))
+		return nil, plumb.WithHint(fmt.Errorf("there is no file %s", name), f.near(name))
 	case err != nil:
-		return "", fmt.Errorf("%s: %w", name, doc.Cause(err))
-	}
-	text := strings.TrimPrefix(string(data), byteOrderMark)
-	if problem := doc.InvalidUTF8(f.in(name), []byte(text)); problem != nil {
-		return "", doc.Problems{*problem}
+		return nil, fmt.Errorf("%s: %w", name, doc.Cause(err))
 	}
 	if f.Files == nil {
 		f.Files = map[string]string{}
 	}
-	f.Files[name] = text
-	return text, nil
-}
-
-// in returns the name of a file in messages.
-func (f *included) in(name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(f.shown, name)
+	f.Files[name] = string(data)
+	return data, nil
 }
 
 func (f *included) path(name string) string {
@@ -108,30 +91,4 @@ func (f *included) near(name string) string {
 		return fmt.Sprintf("did you mean %q?", filepath.ToSlash(filepath.Join(filepath.Dir(name), best)))
 	}
 	return "relative paths start at the directory of the suite"
-}
-
-// sources are the suite file and its included files, one after the other. The line of a [doc.Place] counts the lines
-// of all earlier files, so that values of several files can be in one case.
-type sources struct {
-	names  []string
-	starts []int32 // the lines before each file
-}
-
-func oneSource(name string) *sources { return &sources{names: []string{name}, starts: []int32{0}} }
-
-// add adds a file and returns the number of lines before it. lines is the number of lines of the file before it.
-func (s *sources) add(name string, lines int) int32 {
-	start := s.starts[len(s.starts)-1] + int32(lines)
-	s.names, s.starts = append(s.names, name), append(s.starts, start)
-	return start
-}
-
-// in returns the position of a place.
-func (s *sources) in(p doc.Place) plumb.Position {
-	i := len(s.starts) - 1
-	for i > 0 && p.Line <= s.starts[i] {
-		i--
-	}
-	p.Line -= s.starts[i]
-	return p.In(s.names[i])
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/cases"
 )
 
 // Manifest describes one suite version: a directory with a suite file for each tier.
@@ -188,7 +189,7 @@ func (r *manifestReader) suite(m *Manifest, t map[string]any) {
 		switch key[1] {
 		case "version":
 			m.Version = r.text(key, v)
-			if why := unsafeID(m.Version); why != "" && m.Version != "" {
+			if why := cases.UnsafeID(m.Version); why != "" && m.Version != "" {
 				r.add(key, "version "+strconv.Quote(m.Version)+" "+why, "")
 			}
 		case "created":
@@ -216,7 +217,7 @@ func (r *manifestReader) tiers(m *Manifest, tiers map[string]any) {
 			r.add(at, "tiers."+key[1]+" must be a table", "[tiers."+key[1]+"]")
 			continue
 		}
-		if why := unsafeID(key[1]); why != "" {
+		if why := cases.UnsafeID(key[1]); why != "" {
 			r.add(at, "tier "+strconv.Quote(key[1])+" "+why, "")
 		}
 		t := r.tier(key[1], fields)

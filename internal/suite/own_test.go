@@ -287,7 +287,7 @@ func TestU9_Started(t *testing.T) {
 	for _, test := range tests {
 		pairs = append(pairs, test.id, test.body)
 	}
-	b := suiteIn(t, map[string]string{"a.ts": cases(pairs...)})
+	b := suiteIn(t, map[string]string{"a.ts": codeCases(pairs...)})
 	_, byID := loaded(t, b, lib.Host{MemoryLimit: 64 << 20})
 	for _, test := range tests {
 		if got := judgedAs(t, byID[test.id]); got != test.want {
@@ -332,7 +332,7 @@ func TestU9_Memory(t *testing.T) {
 	}
 	pairs = append(pairs, "caught", `try { new Array(1e8).fill("x") } catch {}`, "check", `try { new Array(1e8).fill("x") } catch { assert.equal(1, 2) }`,
 		"null", `throw null`)
-	_, byID := loaded(t, suiteIn(t, map[string]string{"a.ts": cases(pairs...)}), lib.Host{MemoryLimit: 16 << 20})
+	_, byID := loaded(t, suiteIn(t, map[string]string{"a.ts": codeCases(pairs...)}), lib.Host{MemoryLimit: 16 << 20})
 	want := map[string]string{"caught": "true", "check": "false", "null": "assert-hook: Error: null"}
 	for i := 0; i < len(pairs); i += 2 {
 		id := pairs[i]

@@ -2,13 +2,13 @@ package suite
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
+	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
@@ -42,26 +42,22 @@ func write(tb testing.TB, file, text string) string {
 	return file
 }
 
-// compiled returns a published schema, ready to use.
-func compiled(tb testing.TB, text string) *jsonschema.Schema {
-	tb.Helper()
-	v, problem := doc.ParseJSON("schema", []byte(text))
-	if problem != nil || len(v.Duplicates()) > 0 {
-		tb.Fatalf("schema: %v, %v", problem, v.Duplicates())
-	}
-	document, err := jsonschema.UnmarshalJSON(strings.NewReader(text))
+// line returns a valid case with one member replaced or added.
+func line(id, more string) string {
+	return fmt.Sprintf(`{"id": %q, "category": "coding", "input": "hi", "ideal": "x", "assertion": {"type": "contains"}%s}`, id, more)
+}
+
+// load makes a suite of JSON lines without any problem.
+func load(t *testing.T, text string) *plumb.Suite {
+	t.Helper()
+	suite, warnings, err := NewBundle("name", "a.jsonl", []byte(text)).Suite()
 	if err != nil {
-		tb.Fatal(err)
+		t.Fatal(err)
 	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource("s.json", document); err != nil {
-		tb.Fatal(err)
+	if len(warnings) > 0 {
+		t.Fatal(warnings)
 	}
-	s, err := c.Compile("s.json")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	return s
+	return suite
 }
 
 // checkPositions fails unless every problem has a place within the file, or right behind it.

@@ -1,16 +1,15 @@
 // Package suite reads suites. It reads a suite file into a [Bundle], makes a suite of a Bundle, and
 // reads a manifest.toml into a [Manifest].
 //
-// A suite is a file of JSON lines, a YAML file, or a module in TypeScript or JavaScript. A module is
-// bundled when it is read and executed when it is loaded; its assertions are calls of its functions.
-//
-// The reader is strict: unknown keys are errors. It reports all problems of a file at once, each
-// with its place and, if possible, with a hint.
+// A suite is a file of JSON lines, a YAML file, or a module in TypeScript or JavaScript. Package cases
+// reads the first two. A module is bundled when it is read and executed when it is loaded; its
+// assertions are calls of its functions.
 package suite
 
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -23,7 +22,9 @@ import (
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/script"
+	"github.com/plumb-eval/plumb/internal/suite/cases"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/suites"
 )
@@ -128,7 +129,7 @@ func (b *Bundle) Drop() {
 // Hash returns the suite hash. Package digest defines it for JSON lines. A YAML file has the hash of
 // the same cases as JSON lines. For code see codeHash.
 func (b *Bundle) Hash() (string, error) {
-	if b.hash == "" && (b.Code() || isYAML(b.Path)) {
+	if b.hash == "" && (b.Code() || cases.IsYAML(b.Path)) {
 		if _, problems := b.Validate(); len(doc.Problems(problems).Errors()) > 0 || b.hash == "" {
 			return "", fmt.Errorf("hash suite %s: %w", b.Path, doc.Problems(problems).Errors())
 		}
@@ -159,6 +160,14 @@ func (b *Bundle) load() (err error) {
 		}
 	}
 	return nil
+}
+
+// stream opens the suite file if the bundle does not contain it; it returns nil for one that does.
+func (b *Bundle) stream() (io.ReadCloser, error) {
+	if b.data != nil || b.file == "" {
+		return nil, nil
+	}
+	return files.Open(b.file)
 }
 
 // NewBundle makes a bundle of the content of a suite file. name is the label of results, path is the
@@ -266,7 +275,7 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 
 // file reads a suite file. If a manifest in the same directory names it, it must match the manifest.
 func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
-	code, yaml := lib.IsCode(ref), isYAML(ref)
+	code, yaml := lib.IsCode(ref), cases.IsYAML(ref)
 	if code || yaml || info.Mode()&fs.ModeNamedPipe == 0 { // JSON lines may come from a pipe
 		if err := doc.Regular(full, doc.SuiteBytes); err != nil {
 			return nil, doc.Cause(err)
@@ -419,7 +428,7 @@ func (o ReadOptions) notFound(ref, full string) error {
 	var near []string
 	if entries, dirErr := os.ReadDir(filepath.Dir(full)); dirErr == nil {
 		for _, e := range entries {
-			if e.IsDir() || filepath.Ext(e.Name()) == ".jsonl" || isYAML(e.Name()) || lib.IsCode(e.Name()) {
+			if e.IsDir() || filepath.Ext(e.Name()) == ".jsonl" || cases.IsYAML(e.Name()) || lib.IsCode(e.Name()) {
 				near = append(near, e.Name())
 			}
 		}

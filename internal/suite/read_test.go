@@ -173,6 +173,9 @@ func TestBundleRoundTrip(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := again.Hash(); err != nil { // writing has computed that of b
+		t.Fatal(err)
+	}
 	if diff := cmp.Diff(b, again, cmp.AllowUnexported(Bundle{}), cmpopts.IgnoreFields(Bundle{}, "opened")); diff != "" {
 		t.Errorf("-written +opened:\n%s", diff)
 	}
@@ -304,6 +307,20 @@ manifest.toml:19:1: warning: assertion_types lists "regex", which no case uses
 	}
 	if _, err = Verify(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestVerifyCode: the checks of a version may have code.
+func TestVerifyCode(t *testing.T) {
+	dir := version(t)
+	edit(t, filepath.Join(dir, "cheap.jsonl"), `{"type": "contains"}`, `{"type": "js", "expr": "output === vars."}`)
+	problems, err := Verify(dir)
+	if err != nil || !strings.Contains(listing(problems), "cheap.jsonl:1:109: not JavaScript: ") {
+		t.Errorf("%s, %v", listing(problems), err)
+	}
+	edit(t, filepath.Join(dir, "cheap.jsonl"), `vars.`, `1`)
+	if problems, err = Verify(dir); err != nil || strings.Contains(listing(problems), "cheap.jsonl:") {
+		t.Errorf("%s, %v", listing(problems), err)
 	}
 }
 

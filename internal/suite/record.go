@@ -23,21 +23,21 @@ type recordedCase struct {
 }
 
 // recordedCases returns the cases of a suite file. It leaves out lines that have no id or no hash.
-func recordedCases(file string, data []byte) (cases []recordedCase) {
+func recordedCases(file string, data []byte) (found []recordedCase) {
 	for line := 1; len(data) > 0; line++ {
 		var text []byte
 		text, data = doc.CutLine(data)
 		var c struct {
 			ID string `json:"id"`
 		}
-		if blank(text) || json.Unmarshal(text, &c) != nil || c.ID == "" {
+		if json.Unmarshal(text, &c) != nil || c.ID == "" {
 			continue
 		}
 		if hash, err := digest.Suite(text); err == nil {
-			cases = append(cases, recordedCase{file, c.ID, hash, line})
+			found = append(found, recordedCase{file, c.ID, hash, line})
 		}
 	}
-	return cases
+	return found
 }
 
 // formatRecord returns the content of the record.

@@ -11,6 +11,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/script"
+	"github.com/plumb-eval/plumb/internal/suite/cases"
 )
 
 // Secrets finds the secrets that r knows in the files of the suite. [Bundle.Write] copies these files
@@ -47,18 +48,22 @@ func (b *Bundle) Secrets(r *redact.Redactor) []doc.Problem {
 	}
 	if b.program != nil {
 		sources(b.program)
-	} else if in, err := b.chunks(); err == nil { // reading the cases reports an error
-		defer in.close()
+	} else if stream, err := b.stream(); err == nil { // reading the cases reports an error
+		in := &cases.Chunks{Data: b.data}
+		if stream != nil {
+			defer func() { _ = stream.Close() }()
+			in.Stream = stream
+		}
 		var text []byte
 		for lines := 0; err == nil; lines += bytes.Count(text, []byte("\n")) {
-			if text, err = in.next(text); lookFrom(b.Path, lines, text) {
+			if text, err = in.Next(text); lookFrom(b.Path, lines, text) {
 				break
 			}
 		}
 	}
 	if b.files != nil {
 		for _, name := range slices.Sorted(maps.Keys(b.files.Files)) {
-			look(b.files.in(name), []byte(b.files.Files[name]))
+			look((&cases.File{Path: b.Path}).Shown(name), []byte(b.files.Files[name]))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.checks)) {

@@ -69,7 +69,7 @@ func indexTOML(data []byte) tomlLines {
 
 // withoutBOM replaces a byte order mark by spaces, which keeps the offsets.
 func withoutBOM(data []byte) []byte {
-	if rest, ok := bytes.CutPrefix(data, []byte(byteOrderMark)); ok {
+	if rest, ok := bytes.CutPrefix(data, []byte("\uFEFF")); ok {
 		return append([]byte("   "), rest...)
 	}
 	return data

@@ -2,6 +2,7 @@ package suite
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -15,6 +16,8 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/cases"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/internal/text"
 	"github.com/plumb-eval/plumb/suites"
 )
@@ -59,14 +62,14 @@ func (r *manifestReader) verify(v versionDir, m *Manifest) {
 		r.warn([]string{"suite", "version"},
 			fmt.Sprintf("the version is %s, but its directory is %s", m.Version, base), "")
 	}
-	categories, types := map[string]int{}, map[string]int{}
+	var used cases.Summary
 	held := make([]map[string]string, len(m.Tiers)) // case hashes by id
 	for i, t := range m.Tiers {
-		held[i] = r.verifyTier(v, m, t, categories, types)
+		held[i] = r.verifyTier(v, m, t, &used)
 	}
 	r.verifyCases(m, held)
-	r.verifyWords("categories", m.Categories, categories)
-	r.verifyWords("assertion_types", m.AssertionTypes, types)
+	r.verifyWords("categories", m.Categories, used.Categories)
+	r.verifyWords("assertion_types", m.AssertionTypes, used.Types)
 
 	files, err := fs.Glob(v.fsys, path.Join(v.dir, "*.jsonl"))
 	if err != nil {
@@ -81,30 +84,29 @@ func (r *manifestReader) verify(v versionDir, m *Manifest) {
 }
 
 // verifyTier checks one tier, adds to the words in use, and returns the hashes of its cases by id.
-func (r *manifestReader) verifyTier(
-	v versionDir, m *Manifest, t Tier, categories, types map[string]int,
-) map[string]string {
+func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, used *cases.Summary) map[string]string {
 	at := func(key string) []string { return []string{"tiers", t.Name, key} }
 	b, err := v.open(m, t)
 	if err != nil {
 		r.add(at("file"), err.Error(), "")
 		return nil
 	}
-	p := b.parseLines(true)
-	r.problems = append(r.problems, p.problems...)
-	if p.problems.Err() != nil {
+	p := b.read(context.Background(), lib.Host{}, true)
+	b.closeChecks()
+	r.problems = append(r.problems, p.Problems...)
+	if p.Problems.Err() != nil {
 		if t.Hash != "" {
 			r.add(at("hash"), fmt.Sprintf("%s does not have the pinned hash, because it has problems", t.File), "")
 		}
 		return nil
 	}
-	if t.TestCount != p.summary.Cases {
+	if t.TestCount != p.Summary.Cases {
 		r.add(at("test_count"), fmt.Sprintf("test_count is %d, but %s has %s", t.TestCount, t.File,
-			text.Plural(p.summary.Cases, "case")), "")
+			text.Plural(p.Summary.Cases, "case")), "")
 	}
-	if t.EstimatedTokens != p.summary.TokensEstimate {
+	if t.EstimatedTokens != p.Summary.TokensEstimate {
 		r.add(at("estimated_tokens"), fmt.Sprintf("estimated_tokens is %d, but those of the cases in %s add up to %d",
-			t.EstimatedTokens, t.File, p.summary.TokensEstimate), "")
+			t.EstimatedTokens, t.File, p.Summary.TokensEstimate), "")
 	}
 	switch {
 	case t.Hash == "":
@@ -123,11 +125,10 @@ func (r *manifestReader) verifyTier(
 			})
 		}
 	}
-	addCounts(&categories, p.summary.Categories)
-	addCounts(&types, p.summary.Types)
-	hashes := make(map[string]string, len(p.cases))
-	for i := range p.cases {
-		hashes[p.cases[i].ID] = p.cases[i].Hash
+	used.Merge(&p.Summary)
+	hashes := make(map[string]string, len(p.Cases))
+	for i := range p.Cases {
+		hashes[p.Cases[i].ID] = p.Cases[i].Hash
 	}
 	return hashes
 }
@@ -223,7 +224,7 @@ func lock(dir string) (*Manifest, bool, error) {
 	}
 	data := old
 	var errs []error
-	var cases []recordedCase
+	var record []recordedCase
 	for _, t := range m.Tiers {
 		b, err := v.open(m, t)
 		if err != nil {
@@ -243,7 +244,7 @@ func lock(dir string) (*Manifest, bool, error) {
 			errs = append(errs, immutable(m, t, "the file has "+s.Hash+v.changed(t, b.data)))
 			continue
 		}
-		cases = append(cases, recordedCases(t.File, b.data)...)
+		record = append(record, recordedCases(t.File, b.data)...)
 		for _, set := range []struct{ key, value string }{
 			{"test_count", strconv.Itoa(s.Cases)},
 			{"estimated_tokens", strconv.FormatInt(max(s.TokensEstimate, 0), 10)},
@@ -273,7 +274,7 @@ func lock(dir string) (*Manifest, bool, error) {
 	for _, f := range []struct {
 		name string
 		text []byte
-	}{{recordName, formatRecord(cases)}, {manifestName, data}} {
+	}{{recordName, formatRecord(record)}, {manifestName, data}} {
 		name := filepath.Join(dir, f.name)
 		if have, err := doc.Read(name, doc.SuiteBytes); err == nil && bytes.Equal(have, f.text) {
 			continue
@@ -319,7 +320,7 @@ func newVersion(dir, name string) (string, error) {
 				"name the new version")
 		}
 	}
-	if why := unsafeID(name); why != "" {
+	if why := cases.UnsafeID(name); why != "" {
 		return "", fmt.Errorf("version %q %s", name, why)
 	}
 	lines := indexTOML(data)

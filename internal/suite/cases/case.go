@@ -1,7 +1,8 @@
-package suite
+package cases
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,7 +17,6 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/digest"
-	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
@@ -31,8 +31,8 @@ type caseReader struct {
 	keep bool
 	// words holds one copy of strings that many cases have, such as tags.
 	words map[string]string
-	// code prepares the code of checks.
-	code *checkCode
+	// compile prepares the code of checks; nil if no code can run.
+	compile func(check.Code) (check.Compiled, error)
 
 	problems doc.Problems
 	summary  Summary
@@ -46,6 +46,14 @@ func caseKeys() []string {
 		"min_score", "transform", "vars", "prompt", "item",
 	}
 }
+
+// Categories returns the categories of the cases of suite versions.
+func Categories() []string {
+	return []string{"reasoning", "factual", "instruction_following", "coding", "safety", "creative"}
+}
+
+// Difficulties returns the difficulties of the cases of suite versions.
+func Difficulties() []string { return []string{"easy", "medium", "hard"} }
 
 func roles() []string {
 	return []string{plumb.RoleSystem, plumb.RoleDeveloper, plumb.RoleUser, plumb.RoleAssistant}
@@ -70,9 +78,9 @@ func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 		idAt = id.Place
 		c.ID = r.id(id)
 	}
-	c.Category = r.group(v, "category", config.Categories())
+	c.Category = r.group(v, "category", Categories())
 	if r.strict && v.Get("category") == nil {
-		r.add(v.Place, "category is missing", "one of "+strings.Join(config.Categories(), ", "))
+		r.add(v.Place, "category is missing", "one of "+strings.Join(Categories(), ", "))
 	}
 	c.PromptName, c.Item = r.text(v, "prompt"), r.text(v, "item")
 	c.Messages = r.messages(v)
@@ -98,12 +106,14 @@ func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 		for i, k := range checks {
 			c.Assertions[i], specs[i] = k, k.Canonical()
 		}
-		setHashes(&c, digest.CaseContent{
+		content := digest.CaseContent{
 			Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens, Assertions: specs,
 			MinScore: c.MinScore, Transform: transformOf(v),
-		})
+		}
+		c.Hash = digest.Case(content)
+		c.PromptHash, c.ChecksHash = digest.Parts(content)
 	}
-	r.summary.add(&c, checks)
+	r.summary.Add(&c, checks, nil)
 	return c, idAt
 }
 
@@ -119,7 +129,7 @@ func caseKeyHint(m *doc.Member) string {
 	if m.Value.Kind == doc.Bool {
 		value = new(m.Value.Text() == "true")
 	}
-	if hint := otherTools(name, value, "expected_fail"); hint != "" {
+	if hint := Instead(name, value, "expected_fail"); hint != "" {
 		return hint
 	}
 	for _, place := range []struct {
@@ -138,10 +148,10 @@ func caseKeyHint(m *doc.Member) string {
 	return "put your own keys under metadata"
 }
 
-// otherTools returns what to do in place of a word by which other tools decide whether a case runs or
+// Instead returns what to do in place of a word by which other tools decide whether a case runs or
 // may fail; "" for another word, or if the value has no effect there. The value is nil if it is not a
 // boolean. expectedFail is how a suite writes that field.
-func otherTools(word string, value *bool, expectedFail string) string {
+func Instead(word string, value *bool, expectedFail string) string {
 	word = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(word))
 	alone := "run it alone with --case, or give it a tag and use --tag"
 	out := "leave the case out, or set " + expectedFail + " if it is known to fail"
@@ -171,9 +181,9 @@ func (r *caseReader) id(id *doc.Value) string {
 		return ""
 	}
 	text := id.Text()
-	if why := unsafeID(text); why != "" {
+	if why := UnsafeID(text); why != "" {
 		hint := ""
-		if safe := safeID(text); unsafeID(safe) == "" && len(text) <= maxIDLength {
+		if safe := safeID(text); UnsafeID(safe) == "" && len(text) <= maxIDLength {
 			hint = fmt.Sprintf("such as %q", safe)
 		}
 		r.add(id.Place, fmt.Sprintf("id %s %s", doc.QuoteStart([]byte(strconv.Quote(text))), why), hint)
@@ -323,9 +333,9 @@ func (r *caseReader) metadata(c *plumb.Case, v *doc.Value) {
 		r.add(v.Place, "metadata must be an object, not "+v.Kind.JSON(), "")
 		return
 	}
-	c.Difficulty = r.group(v, "difficulty", config.Difficulties())
+	c.Difficulty = r.group(v, "difficulty", Difficulties())
 	if r.keep {
-		c.Metadata = ownMetadata(v, "difficulty", "tokens_est")
+		c.Metadata = OwnMetadata(v, "difficulty", "tokens_est")
 	}
 	if tags := v.Get("tags"); tags != nil {
 		c.Tags = r.tags(tags)
@@ -338,15 +348,9 @@ func (r *caseReader) metadata(c *plumb.Case, v *doc.Value) {
 	}
 }
 
-// setHashes sets the hashes of a case.
-func setHashes(c *plumb.Case, content digest.CaseContent) {
-	c.Hash = digest.Case(content)
-	c.PromptHash, c.ChecksHash = digest.Parts(content)
-}
-
-// ownMetadata returns the members of an object that have a text, a number or a boolean, without
+// OwnMetadata returns the members of an object that have a text, a number or a boolean, without
 // those with a meaning for Plumb.
-func ownMetadata(v *doc.Value, known ...string) map[string]string {
+func OwnMetadata(v *doc.Value, known ...string) map[string]string {
 	var own map[string]string
 	for i := range v.Members {
 		m := &v.Members[i]
@@ -417,9 +421,18 @@ func (r *caseReader) positive(of *doc.Value, name string, limit int64) int64 {
 	return 0
 }
 
+// env is the Env of the checks of a case with variables.
+func (r *caseReader) env(vars *doc.Value) check.Env {
+	e := check.Env{Compile: r.compile}
+	if vars != nil {
+		e.Vars = vars.JSON()
+	}
+	return e
+}
+
 // checks parses the assertion and the assertions of a case; all of them must hold.
 func (r *caseReader) checks(v *doc.Value) []*check.Check {
-	env := r.code.env(v.Get("vars"))
+	env := r.env(v.Get("vars"))
 	ideal, single, list := r.ideal(v.Get("ideal")), v.Get("assertion"), v.Get("assertions")
 	var checks []*check.Check
 	switch {
@@ -550,7 +563,7 @@ func (r *caseReader) scoring(v *doc.Value, c *plumb.Case) {
 			return
 		}
 		var err error
-		if c.Transform, err = r.code.transform(code.Text(), v.Get("vars")); err != nil {
+		if c.Transform, err = r.transform(code.Text(), v.Get("vars")); err != nil {
 			r.add(code.Place, "transform: "+err.Error(), plumb.Hint(err))
 		}
 	}
@@ -566,4 +579,35 @@ func transformOf(v *doc.Value) string {
 		return code.Text()
 	}
 	return code.Text() + "\n" + string(vars.JSON())
+}
+
+var errNoCode = errors.New("code of a case runs only in a suite that is a file")
+
+// transform returns the function of a transform of a case. Its result is the text that the code
+// returns; an object or a list becomes JSON.
+func (r *caseReader) transform(expr string, vars *doc.Value) (
+	func(context.Context, plumb.Evidence) (string, error), error,
+) {
+	if r.compile == nil {
+		return func(context.Context, plumb.Evidence) (string, error) { return "", errNoCode }, nil
+	}
+	compiled, err := r.compile(check.Code{Expr: expr})
+	if err != nil {
+		return nil, err
+	}
+	given := r.env(vars).Vars
+	return func(ctx context.Context, ev plumb.Evidence) (string, error) {
+		raw, err := compiled.Run(ctx, ev, given)
+		if err != nil {
+			return "", err
+		}
+		var text string
+		if json.Unmarshal(raw, &text) == nil && string(raw) != "null" {
+			return text, nil
+		}
+		if len(raw) > 0 && (raw[0] == '{' || raw[0] == '[') {
+			return string(raw), nil
+		}
+		return "", plumb.WithHint(fmt.Errorf("the transform returned %s, not a text", raw), "return a string or an object")
+	}, nil
 }

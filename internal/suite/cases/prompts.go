@@ -1,6 +1,7 @@
-package suite
+package cases
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"path"
@@ -148,9 +149,8 @@ func (x *expander) promptMapping(v *doc.Value) {
 // promptFiles adds the prompt of each file that a path or a pattern names. Without a label a prompt has the name of its
 // file.
 func (x *expander) promptFiles(v *doc.Value, pattern, label string) {
-	names, err := x.files.match(pattern)
-	if err != nil {
-		x.add(v.Place, err.Error(), plumb.Hint(err))
+	names, ok := x.names(v.Place, pattern)
+	if !ok {
 		return
 	}
 	if len(names) > 1 && label != "" {
@@ -169,35 +169,58 @@ func (x *expander) promptFiles(v *doc.Value, pattern, label string) {
 		}
 		p.input = doc.NewString(strings.TrimRight(text, "\r\n"), doc.Place{Line: 1, Column: 1})
 		if strings.EqualFold(path.Ext(name), ".json") {
-			parsed, problem := doc.ParseJSON(x.files.in(name), []byte(text))
+			parsed, problem := doc.ParseJSON(x.file.Shown(name), []byte(text))
 			switch {
 			case problem != nil:
 				x.problems = append(x.problems, *problem)
 				continue
 			case parsed.Kind != doc.List:
 				x.problems = append(x.problems, doc.Problem{
-					Pos:     parsed.In(x.files.in(name)),
+					Pos:     parsed.In(x.file.Shown(name)),
 					Message: "a prompt in JSON must be a list of messages, not " + parsed.Kind.JSON(),
 				})
 				continue
 			}
 			p.input = parsed
 		}
-		p.input.Shift(x.sources.add(x.files.in(name), x.lines))
+		p.input.Shift(x.sources.add(x.file.Shown(name), x.lines))
 		x.lines = lineEnds([]byte(text)) + 1
 		x.addPrompt(p)
 	}
 }
 
-// readFile reads an included file. at is where the suite names it.
-func (x *expander) readFile(at doc.Place, name string) (text string, ok bool) {
-	text, err := x.files.read(name)
-	if problems, ok := errors.AsType[doc.Problems](err); ok {
-		x.problems = append(x.problems, problems...)
-		return "", false
+// names returns the names of the files that a name or a pattern means. at is where the suite has it.
+func (x *expander) names(at doc.Place, name string) (names []string, ok bool) {
+	name = strings.TrimPrefix(name, "file://")
+	if !strings.ContainsAny(name, "*?[") {
+		return []string{name}, true
+	}
+	err := errNoFiles
+	if x.file.Match != nil {
+		names, err = x.file.Match(name)
 	}
 	if err != nil {
 		x.add(at, err.Error(), plumb.Hint(err))
 	}
-	return text, err == nil
+	return names, err == nil
+}
+
+var errNoFiles = errors.New("the suite has no directory, so it cannot name a file")
+
+// readFile reads an included file. at is where the suite names it.
+func (x *expander) readFile(at doc.Place, name string) (text string, ok bool) {
+	data, err := []byte(nil), errNoFiles
+	if x.file.ReadFile != nil {
+		data, err = x.file.ReadFile(name)
+	}
+	if err != nil {
+		x.add(at, err.Error(), plumb.Hint(err))
+		return "", false
+	}
+	data = bytes.TrimPrefix(data, []byte(byteOrderMark))
+	if problem := doc.InvalidUTF8(x.file.Shown(name), data); problem != nil {
+		x.problems = append(x.problems, *problem)
+		return "", false
+	}
+	return string(data), true
 }

@@ -1,4 +1,4 @@
-package suite
+package cases
 
 import (
 	"errors"
@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/config"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/js"
 	"github.com/plumb-eval/plumb/internal/promptfoo"
@@ -24,7 +22,7 @@ const maxCombinations = 10_000
 // as one that was written by hand.
 type expander struct {
 	sources   *sources
-	files     *included
+	file      *File
 	templates *templates
 
 	prompts []prompt
@@ -54,25 +52,25 @@ func (x *expander) add(at doc.Place, message, hint string) {
 	x.problems = append(x.problems, doc.Problem{Pos: x.sources.in(at), Message: message, Hint: hint})
 }
 
-// expandSections expands the cases of a suite in YAML, and the rows of its data. literal[i] is set if the texts of
+// expandParts expands the cases of a suite in YAML, and the rows of its data. literal[i] is set if the texts of
 // cases[i] are as they were written.
-func (x *expander) expandSections(c config.Content) (cases []doc.Value, literal []bool) {
-	x.numbered = c.Prompts != nil || c.Data != nil
-	if c.Defaults != nil {
-		x.readDefaults(c.Defaults)
+func (x *expander) expandParts(p parts) (cases []doc.Value, literal []bool) {
+	x.numbered = p.prompts != nil || p.data != nil
+	if p.defaults != nil {
+		x.readDefaults(p.defaults)
 	}
 	x.active = x.numbered || x.defaults != nil && x.defaults.Get("vars") != nil
-	if c.Prompts != nil {
-		x.readPrompts(c.Prompts)
+	if p.prompts != nil {
+		x.readPrompts(p.prompts)
 	}
-	all := slices.Clone(c.Cases)
-	if c.Data != nil {
-		all = append(all, x.readData(c.Data)...)
+	all := slices.Clone(p.cases)
+	if p.data != nil {
+		all = append(all, x.readData(p.data)...)
 	}
-	if c.Cases == nil && c.Data == nil && c.Prompts != nil {
-		all = []doc.Value{{Kind: doc.Map, Place: c.Prompts.Place}} // prompts without variables
+	if p.cases == nil && p.data == nil && p.prompts != nil {
+		all = []doc.Value{{Kind: doc.Map, Place: p.prompts.Place}} // prompts without variables
 	}
-	if len(x.problems) > 0 && c.Prompts != nil && len(x.prompts) == 0 {
+	if len(x.problems) > 0 && p.prompts != nil && len(x.prompts) == 0 {
 		return nil, nil // each case would lack its input
 	}
 	for i := range all {
@@ -119,17 +117,14 @@ func (x *expander) readData(v *doc.Value) []doc.Value {
 			x.add(d.Place, "data must be the path of a file, not "+d.Kind.String(), "")
 			continue
 		}
-		names, err := x.files.match(d.Text())
-		if err != nil {
-			x.add(d.Place, err.Error(), plumb.Hint(err))
-		}
+		names, _ := x.names(d.Place, d.Text())
 		for _, name := range names {
 			text, ok := x.readFile(d.Place, name)
 			if !ok {
 				continue
 			}
-			found := x.rows(x.files.in(name), text)
-			base := x.sources.add(x.files.in(name), x.lines)
+			found := x.rows(x.file.Shown(name), text)
+			base := x.sources.add(x.file.Shown(name), x.lines)
 			x.lines = lineEnds([]byte(text)) + 1
 			for i := range found {
 				if found[i].Kind == doc.Map {

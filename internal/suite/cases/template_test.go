@@ -1,4 +1,4 @@
-package suite
+package cases
 
 import (
 	"encoding/json"
@@ -16,7 +16,7 @@ func FuzzCSV(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		x := &expander{}
+		x := &expander{file: &File{}}
 		found := x.rows("a.csv", text)
 		problems := x.problems
 		if len(found) == 0 && problems.Err() == nil {
@@ -62,19 +62,19 @@ func TestExpansionProperties(t *testing.T) {
 	for seed := range 15 {
 		text := drawn.Example(seed)
 		load := func() ([]string, []string) {
-			suite, _, err := NewBundle("", "a.yaml", []byte(text)).Suite()
-			if err != nil {
+			suite := Read(t.Context(), File{Path: "a.yaml", Data: []byte(text)})
+			if err := suite.Problems.Err(); err != nil {
 				t.Fatalf("%s\n%v", text, err)
 			}
 			var ids, hashes []string
 			for _, c := range suite.Cases {
 				ids, hashes = append(ids, c.ID), append(hashes, c.Hash)
 				line := `{"id": "a", "input": ` + quoted(c.Messages[0].Content) + `, "ideal": "z", "assertion": {"type": "contains"}}`
-				byHand, _, err := NewBundle("", "a.jsonl", []byte(line)).Suite()
-				if err != nil || byHand.Cases[0].Hash != c.Hash {
+				byHand := Read(t.Context(), File{Path: "a.jsonl", Data: []byte(line)})
+				if err := byHand.Problems.Err(); err != nil || byHand.Cases[0].Hash != c.Hash {
 					t.Fatalf("%s has another hash: %v", line, err)
 				}
-				if unsafeID(c.ID) != "" {
+				if UnsafeID(c.ID) != "" {
 					t.Fatalf("id %q", c.ID)
 				}
 			}

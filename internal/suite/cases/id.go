@@ -1,4 +1,4 @@
-package suite
+package cases
 
 import (
 	"bytes"
@@ -11,8 +11,8 @@ import (
 // maxIDLength limits ids, because they become parts of paths.
 const maxIDLength = 128
 
-// unsafeID returns why an id cannot be the name of a directory on every system, or "".
-func unsafeID(id string) string {
+// UnsafeID returns why an id cannot be the name of a directory on every system, or "".
+func UnsafeID(id string) string {
 	switch {
 	case id == "":
 		return "is empty"
@@ -28,10 +28,10 @@ func unsafeID(id string) string {
 	return takenName(id)
 }
 
-// unsafeCodeID returns why the id of a case in code cannot name a directory, or "". It can have any
+// UnsafeCodeID returns why the id of a case in code cannot name a directory, or "". It can have any
 // character that is shown: paths have a hyphen for each character that is not safe.
-func unsafeCodeID(id string) string {
-	name := pathName(id)
+func UnsafeCodeID(id string) string {
+	name := PathName(id)
 	switch {
 	case len(id) > maxIDLength:
 		return fmt.Sprintf("is longer than %d characters", maxIDLength)
@@ -60,8 +60,8 @@ func takenName(name string) string {
 	return ""
 }
 
-// pathName returns the name of an id in paths; see [plumb.ExecutionDir].
-func pathName(id string) string {
+// PathName returns the name of an id in paths; see [plumb.ExecutionDir].
+func PathName(id string) string {
 	return strings.Map(func(r rune) rune {
 		if notInID(r) {
 			return '-'

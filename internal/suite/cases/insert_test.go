@@ -1,4 +1,4 @@
-package suite
+package cases
 
 import (
 	"context"
@@ -26,8 +26,8 @@ func hostile() *rapid.Generator[string] {
 // withCheck reads a suite of one case in YAML, with the variable y.
 func withCheck(spec, y string) (plumb.Case, error) {
 	text := "cases:\n- {id: a, input: q, ideal: i, vars: {y: " + quoted(y) + "}, assertions: [" + spec + "]}\n"
-	s, _, err := NewBundle("", "a.yaml", []byte(text)).Suite()
-	if err != nil {
+	s := Read(context.Background(), File{Path: "a.yaml", Data: []byte(text)})
+	if err := s.Problems.Err(); err != nil {
 		return plumb.Case{}, err
 	}
 	return s.Cases[0], nil
@@ -109,19 +109,14 @@ func TestF7_DataReachesNothing(t *testing.T) {
 		`{{ x.constructor.constructor("return 7*191")() }}`, `{{ toString }}`, `{{ x.link }}`, `{{ cycler }}`, `{% include "` + secret + `" %}`,
 		`{{ env.HOME }}`, `{{ process.env }}`, `{{ globalThis }}`, `{{ __plumb }}`, `{{ x.__proto__ }}`, `{{ [].map }}`, `{{ require("fs") }}`,
 	} {
-		dir := t.TempDir()
-		write := func(name, text string) {
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		load := func() (*plumb.Suite, error) {
-			b, err := Read(filepath.Join(dir, "s.yaml"), ReadOptions{})
-			if err != nil {
-				return nil, err
-			}
-			s, _, err := b.Suite()
-			return s, err
+		files := map[string]string{}
+		write := func(name, text string) { files[name] = text }
+		load := func() (Content, error) {
+			s := Read(t.Context(), File{
+				Path: "s.yaml", Data: []byte(files["s.yaml"]),
+				ReadFile: func(name string) ([]byte, error) { return []byte(files[name]), nil },
+			})
+			return s, s.Problems.Err()
 		}
 		write("s.yaml", "prompts: 'Q {{ x }}'\ndata: d.json\n")
 		write("d.json", `[{"x": "hi", "__expected": `+quoted("contains:"+template)+`}]`)
@@ -148,23 +143,23 @@ func TestF3_NumbersInSuites(t *testing.T) {
 			"a.yaml":  "cases:\n- {id: a, input: 'N={{ n }}', ideal: '{{ n }}', vars: {n: " + n + "}, assertion: {type: contains}}\n",
 			"a.jsonl": `{"id": "a", "input": "N={{ n }}", "ideal": "{{ n }}", "vars": {"n": ` + n + `}, "assertion": {"type": "contains"}}`,
 		} {
-			s, _, err := NewBundle("", name, []byte(text)).Suite()
-			if err != nil || s.Cases[0].Messages[0].Content != "N="+n {
+			s := Read(t.Context(), File{Path: name, Data: []byte(text)})
+			if err := s.Problems.Err(); err != nil || s.Cases[0].Messages[0].Content != "N="+n {
 				t.Errorf("%s with %s: %v, %v", name, n, s, err)
 			}
 		}
 	}
 	for _, n := range []string{"07030", "1_000", "+5", "-0", ".5", "5.", "+1.5", "1.e3"} {
 		text := "cases:\n- {id: a, input: '{{ n }}', vars: {n: " + n + "}, assertion: {type: is_json}}\n"
-		s, _, err := NewBundle("", "a.yaml", []byte(text)).Suite()
-		if err == nil && s.Cases[0].Messages[0].Content != n {
+		s := Read(t.Context(), File{Path: "a.yaml", Data: []byte(text)})
+		if s.Problems.Err() == nil && s.Cases[0].Messages[0].Content != n {
 			t.Errorf("%s is inserted as %s", n, s.Cases[0].Messages[0].Content)
 		}
 	}
 	// JavaScript cannot hold all numbers.
 	for n, ok := range map[string]bool{"12345678901234567890": false, "9007199254740993": false, "42": true, "1.10": true, "'12345678901234567890'": true} {
 		text := "cases:\n- {id: a, input: q, vars: {n: " + n + "}, assertion: {type: js, expr: 'vars.n'}}\n"
-		_, _, err := NewBundle("", "a.yaml", []byte(text)).Suite()
+		err := problems(t, "a.yaml", text).Err()
 		if (err == nil) != ok {
 			t.Errorf("%s: %v", n, err)
 		}

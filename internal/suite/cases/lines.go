@@ -1,13 +1,13 @@
-package suite
+package cases
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -17,11 +17,8 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/doc"
-	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/text"
 )
-
-const byteOrderMark = "\xEF\xBB\xBF"
 
 // chunk is a part of a suite file that ends at a line end or at the end of the file, with its
 // content.
@@ -48,84 +45,79 @@ type idPlace struct {
 // chunkSize is the approximate number of bytes that one goroutine parses at a time.
 const chunkSize = 1 << 20
 
-// parseLines reads all cases of a file of JSON lines, on all processors, and computes the suite
-// hash. It keeps the cases if keep is set, and otherwise only the chunks that are being read.
-func (b *Bundle) parseLines(keep bool) (all parsed) {
-	fail := func(err error) parsed {
-		return parsed{problems: doc.Problems{b.problem(err.Error(), plumb.Hint(err))}}
+// lines reads all cases of a file of JSON lines, on all processors, and computes the suite hash. It
+// keeps either the cases or only the chunks that are being read.
+func (f *File) lines(ctx context.Context) (all Content) {
+	fail := func(err error) Content {
+		return Content{Problems: doc.Problems{f.problem(err.Error(), plumb.Hint(err))}}
 	}
-	chunks, err := b.chunks()
-	if err != nil {
-		return fail(err)
-	}
-	defer chunks.close()
-	first, err := chunks.next(nil)
+	chunks := &Chunks{Data: f.Data, Stream: f.Stream}
+	first, err := chunks.Next(nil)
 	if err != nil && !errors.Is(err, io.EOF) {
 		return fail(err)
 	}
-	if problem := b.notLines(first, errors.Is(err, io.EOF)); problem != nil {
-		return parsed{problems: doc.Problems{*problem}}
+	if problem := f.notLines(first, errors.Is(err, io.EOF)); problem != nil {
+		return Content{Problems: doc.Problems{*problem}}
 	}
 	if rest, found := bytes.CutPrefix(first, []byte(byteOrderMark)); found {
 		first = rest
-		all.problems = append(all.problems,
-			b.problem("the file begins with a byte order mark (BOM)", "save it as UTF-8 without BOM"))
+		all.Problems = append(all.Problems,
+			f.problem("the file begins with a byte order mark (BOM)", "save it as UTF-8 without BOM"))
 	}
-	if keep {
-		all.cases = make([]plumb.Case, 0, lineEnds(b.data)+1)
+	if f.keeps() {
+		all.Cases = make([]plumb.Case, 0, lineEnds(f.Data)+1)
 	}
-	hashes := b.hash == "" && len(all.problems) == 0
-	stream, ids := digest.NewStream(), newIDLines(oneSource(b.Path))
-	for c := range b.readAll(chunks, first, keep, hashes) {
-		all.cases = append(all.cases, c.cases...)
-		all.problems = append(all.problems, c.problems...)
+	all.Hash = f.Hash
+	hashes := all.Hash == "" && len(all.Problems) == 0
+	stream, ids := digest.NewStream(), newIDLines(oneSource(f.Path))
+	for c := range f.readAll(ctx, chunks, first, hashes) {
+		all.Cases = append(all.Cases, c.cases...)
+		all.Problems = append(all.Problems, c.problems...)
 		for _, p := range c.ids {
-			all.problems = append(all.problems, ids.add(p.id, p.at)...)
+			all.Problems = append(all.Problems, ids.add(p.id, p.at)...)
 		}
-		all.summary.merge(&c.summary)
+		all.Summary.Merge(&c.summary)
 		stream.Write(&c.block)
 	}
 	if chunks.err != nil {
 		return fail(chunks.err)
 	}
-	if all.summary.Cases == 0 && len(all.problems) == 0 {
-		all.problems = append(all.problems, b.noCases())
+	if all.Summary.Cases == 0 && len(all.Problems) == 0 {
+		all.Problems = append(all.Problems, f.noCases())
 	}
-	if hashes && len(all.problems.Errors()) == 0 {
-		if hash, ok := stream.Sum(); ok {
-			b.hash = hash
-		} else if err := b.hashWhole(); err != nil {
-			all.problems = append(all.problems, b.unhashed(err))
+	if hashes && len(all.Problems.Errors()) == 0 {
+		all.Hash, err = f.hash(stream)
+		if err != nil {
+			all.Problems = append(all.Problems, f.unhashed(err))
 		}
 	}
-	all.problems = all.problems.Sorted()
+	all.Problems = all.Problems.Sorted()
 	return all
 }
 
-// problem returns a problem of the whole file.
-func (b *Bundle) problem(message, hint string) doc.Problem {
-	return doc.Problem{Pos: doc.Place{Line: 1, Column: 1}.In(b.Path), Message: message, Hint: hint}
-}
-
-func (b *Bundle) noCases() doc.Problem {
-	p := b.problem("the suite has no cases", "")
-	p.Warning = true
-	return p
+// hash returns the hash of JSON lines that were written to a stream. It is "" if the stream is not in
+// the order of the ids and the text is not in memory.
+func (f *File) hash(written *digest.Stream) (string, error) {
+	hash, ok := written.Sum()
+	if !ok && f.Stream == nil {
+		return digest.Suite(f.Data)
+	}
+	return hash, nil
 }
 
 // unhashed is the problem of a suite that cannot be hashed, such as one with a number of 5000
 // digits.
-func (b *Bundle) unhashed(err error) doc.Problem {
+func (f *File) unhashed(err error) doc.Problem {
 	if e, ok := errors.AsType[*digest.SyntaxError](err); ok {
-		return doc.Problem{Pos: plumb.Position{File: b.Path, Line: e.Line, Column: e.Column}, Message: e.Message}
+		return doc.Problem{Pos: plumb.Position{File: f.Path, Line: e.Line, Column: e.Column}, Message: e.Message}
 	}
-	return b.problem(err.Error(), "")
+	return f.problem(err.Error(), "")
 }
 
 // notLines recognizes by its first chunk a file that does not consist of JSON lines. whole is set if
 // the chunk is the whole file.
-func (b *Bundle) notLines(first []byte, whole bool) *doc.Problem {
-	because := func(message, hint string) *doc.Problem { return new(b.problem(message, hint)) }
+func (f *File) notLines(first []byte, whole bool) *doc.Problem {
+	because := func(message, hint string) *doc.Problem { return new(f.problem(message, hint)) }
 	if bytes.HasPrefix(first, []byte("\xFF\xFE")) || bytes.HasPrefix(first, []byte("\xFE\xFF")) {
 		return because("the file is UTF-16", "save it as UTF-8")
 	}
@@ -144,34 +136,21 @@ func (b *Bundle) notLines(first []byte, whole bool) *doc.Problem {
 	return nil
 }
 
-// chunks reads a suite file in parts: from memory, or from disk if the bundle does not contain it.
-type chunks struct {
-	data []byte
-	file *os.File
+// Chunks cuts the text of JSON lines into parts that end at a line end.
+type Chunks struct {
+	// Data is the text; it is read from Stream if that is not nil.
+	Data   []byte
+	Stream io.Reader
 	// rest is the incomplete last line of the previous part.
 	rest []byte
 	err  error
 }
 
-func (b *Bundle) chunks() (*chunks, error) {
-	if b.file == "" || b.data != nil {
-		return &chunks{data: b.data}, nil
-	}
-	f, err := files.Open(b.file)
-	return &chunks{file: f}, err
-}
-
-func (c *chunks) close() {
-	if c.file != nil {
-		_ = c.file.Close() // it was only read
-	}
-}
-
-// next returns the next part; with the last one it returns io.EOF. It may overwrite buffer.
-func (c *chunks) next(buffer []byte) (text []byte, err error) {
-	if c.file == nil {
-		text, c.data = cutChunk(c.data)
-		if len(c.data) == 0 {
+// Next returns the next part; with the last one it returns io.EOF. It may overwrite buffer.
+func (c *Chunks) Next(buffer []byte) (text []byte, err error) {
+	if c.Stream == nil {
+		text, c.Data = cutChunk(c.Data)
+		if len(c.Data) == 0 {
 			err = io.EOF
 		}
 		return text, err
@@ -182,7 +161,7 @@ func (c *chunks) next(buffer []byte) (text []byte, err error) {
 	for {
 		have := len(text)
 		text = slices.Grow(text, chunkSize)
-		n, err := io.ReadFull(c.file, text[have:have+chunkSize])
+		n, err := io.ReadFull(c.Stream, text[have:have+chunkSize])
 		text = text[:have+n]
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 			return text, io.EOF
@@ -210,20 +189,17 @@ func cutChunk(text []byte) (first, rest []byte) {
 
 // readAll yields the chunks in order, after they have been parsed. A chunk is valid until the next
 // one.
-func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yield func(*chunk) bool) {
+func (f *File) readAll(ctx context.Context, from *Chunks, first []byte, hashes bool) func(yield func(*chunk) bool) {
 	workers := runtime.GOMAXPROCS(0)
 	ordered, work := make(chan *chunk, workers), make(chan *chunk)
 	free := sync.Pool{New: func() any { return &chunk{} }}
 	var running sync.WaitGroup
-	source, shared := oneSource(b.Path), &templates{}
+	source, shared := oneSource(f.Path), &templates{}
 	for range workers {
 		running.Go(func() {
 			r := &lineReader{
-				caseReader: caseReader{
-					sources: source, keep: keep, strict: b.Version != "", code: b.checkCode,
-				},
-				bundle: b, hashes: hashes, templates: shared,
-				json: doc.JSON{File: b.Path, Values: doc.CaseValues, What: "the case", Hint: splitCase},
+				caseReader: f.reader(ctx, source), file: f, hashes: hashes, templates: shared,
+				json: doc.JSON{File: f.Path, Values: doc.CaseValues, What: "the case", Hint: splitCase},
 			}
 			for c := range work {
 				r.readChunk(c)
@@ -243,7 +219,7 @@ func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yie
 			ordered <- c
 			work <- c
 			line += lineEnds(text)
-			if text, err = from.next(buffer); err != nil && !errors.Is(err, io.EOF) {
+			if text, err = from.Next(buffer); err != nil && !errors.Is(err, io.EOF) {
 				from.err = err
 				return
 			}
@@ -262,7 +238,7 @@ func (b *Bundle) readAll(from *chunks, first []byte, keep, hashes bool) func(yie
 // lineReader parses the lines of chunks.
 type lineReader struct {
 	caseReader
-	bundle    *Bundle
+	file      *File
 	json      doc.JSON
 	hashes    bool
 	templates *templates
@@ -308,7 +284,7 @@ func (r *lineReader) readChunk(c *chunk) {
 		r.hashes = r.hashes && r.problems[before:].Err() == nil // a suite with errors has no hash
 		if r.hashes {
 			if err := c.block.Add(&v); err != nil {
-				r.problems = append(r.problems, r.bundle.unhashed(err))
+				r.problems = append(r.problems, r.file.unhashed(err))
 			}
 		}
 	}
