@@ -217,11 +217,11 @@ func readSuite(t *testing.T, name, text string) error {
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 		return err
 	}
-	b, err := suite.Read(name, suite.ReadOptions{Dir: dir})
+	b, err := suite.Read(t.Context(), name, suite.ReadOptions{Dir: dir})
 	if err != nil {
 		return err
 	}
-	_, problems, err := b.Suite()
+	_, problems, err := b.Suite(t.Context(), lib.Host{})
 	if len(problems) > 0 {
 		return fmt.Errorf("%v", problems)
 	}

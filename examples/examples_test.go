@@ -45,11 +45,11 @@ func TestExamples(t *testing.T) {
 
 func read(t *testing.T, dir, ref string) *plumb.Suite {
 	t.Helper()
-	b, err := suite.Read(ref, suite.ReadOptions{Dir: dir})
+	b, err := suite.Read(t.Context(), ref, suite.ReadOptions{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite, problems, err := b.Suite()
+	suite, problems, err := b.Suite(t.Context(), lib.Host{})
 	if err != nil || len(problems) > 0 {
 		t.Fatalf("%s: %v, %v", ref, err, problems)
 	}

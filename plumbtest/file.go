@@ -37,7 +37,7 @@ func File(t *testing.T, path string, runners ...plumb.Runner) {
 // File is [File] with options.
 func (o Options) File(t *testing.T, path string, runners ...plumb.Runner) {
 	t.Helper()
-	bundle, err := suite.Read(path, suite.ReadOptions{})
+	bundle, err := suite.Read(t.Context(), path, suite.ReadOptions{})
 	if err != nil {
 		t.Fatalf("read the suite: %v", err)
 	}
@@ -50,7 +50,7 @@ func (o Options) File(t *testing.T, path string, runners ...plumb.Runner) {
 	if err != nil {
 		t.Fatalf("read the suite: %v", err)
 	}
-	s, warnings, err := bundle.SuiteIn(t.Context(), lib.Host{Environ: os.Environ, Dir: dir})
+	s, warnings, err := bundle.Suite(t.Context(), lib.Host{Environ: os.Environ, Dir: dir})
 	if len(warnings) > 0 {
 		t.Logf("warnings: %v", doc.Problems(warnings))
 	}

@@ -42,7 +42,7 @@ func OpenOrSkip(tb testing.TB, cfg plumb.RunnerConfig) plumb.Runner {
 
 func open(tb testing.TB, cfg plumb.RunnerConfig) (plumb.Runner, error) {
 	tb.Helper()
-	r, err := runner.New(cfg, runner.Env{
+	r, err := runner.New(tb.Context(), cfg, runner.Env{
 		Getenv: os.Getenv, Environ: os.Environ, Redact: redactor(cfg),
 		Note: func(n plumb.Note) { tb.Logf("%s: %s", n.Level, n.Text) },
 	})

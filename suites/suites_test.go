@@ -18,6 +18,7 @@ import (
 	"github.com/plumb-eval/plumb/check"
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/suites"
 )
 
@@ -450,11 +451,11 @@ func TestPositiveControls(t *testing.T) {
 // TestLoads reads each tier as a user's run does, its pinned hash included, and looks for faults as plumb suite lint does.
 func TestLoads(t *testing.T) {
 	for _, tier := range tiers() {
-		b, err := suite.Read(version, suite.ReadOptions{Tier: tier})
+		b, err := suite.Read(t.Context(), version, suite.ReadOptions{Tier: tier})
 		if err != nil {
 			t.Fatal(err)
 		}
-		read, problems, err := b.Suite()
+		read, problems, err := b.Suite(t.Context(), lib.Host{})
 		if err != nil || len(problems) > 0 {
 			t.Fatalf("%s: %v, %v", tier, err, problems)
 		}

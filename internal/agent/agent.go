@@ -91,7 +91,7 @@ const (
 // New returns the runner of the agent cfg.Agent. Its errors explain what to change in the
 // configuration. A *plumb.Failure means that the agent is not available on this machine: it is not
 // installed, or has another version.
-func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
+func New(ctx context.Context, cfg plumb.RunnerConfig, env Env) (*Runner, error) {
 	agent := *cfg.Agent
 	a, err := Find(agent.Type)
 	if err != nil {
@@ -141,7 +141,7 @@ func New(cfg plumb.RunnerConfig, env Env) (*Runner, error) {
 	case env.Planning:
 		return r, nil
 	case err == nil && agent.Version != "":
-		err = r.checkVersion(context.Background())
+		err = r.checkVersion(ctx)
 	}
 	if err != nil {
 		return nil, plumb.Failed(plumb.OriginRunner, err)

@@ -72,7 +72,7 @@ func (s *scene) open() *Runner {
 	s.Helper()
 	s.env.Getenv, s.env.Environ, s.env.Dir = getenv(s.environ), func() []string { return s.environ }, s.dir
 	s.env.Note = func(n plumb.Note) { s.notes = append(s.notes, n) }
-	r, err := New(s.cfg, s.env)
+	r, err := New(s.Context(), s.cfg, s.env)
 	if err != nil {
 		s.Fatal(err, plumb.Hint(err))
 	}
@@ -191,11 +191,11 @@ func TestFailures(t *testing.T) {
 func TestNotInstalled(t *testing.T) {
 	s := newScene(t, "codex", "ok")
 	s.cfg.Agent.Command = "no-such-agent-here"
-	if _, err := New(s.cfg, s.env); err == nil || !strings.Contains(err.Error(), "no-such-agent-here") || plumb.Hint(err) == "" {
+	if _, err := New(t.Context(), s.cfg, s.env); err == nil || !strings.Contains(err.Error(), "no-such-agent-here") || plumb.Hint(err) == "" {
 		t.Error(err)
 	}
 	s.env.Planning = true
-	r, err := New(s.cfg, s.env)
+	r, err := New(t.Context(), s.cfg, s.env)
 	if err != nil {
 		t.Fatal(err, "while planning nothing need be installed")
 	}
@@ -236,7 +236,7 @@ func TestConfig(t *testing.T) {
 	} {
 		s := newScene(t, "codex", "ok")
 		tt.edit(s.cfg.Agent)
-		if _, err := New(s.cfg, s.env); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := New(t.Context(), s.cfg, s.env); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
@@ -414,7 +414,7 @@ func TestVersion(t *testing.T) {
 		s := newScene(t, "codex", "ok")
 		s.cfg.Agent.Version = pin
 		s.env.Getenv = getenv(nil)
-		_, err := New(s.cfg, s.env)
+		_, err := New(t.Context(), s.cfg, s.env)
 		if (err == nil) != ok {
 			t.Errorf("%q: %v", pin, err)
 		}
@@ -664,7 +664,7 @@ func BenchmarkRun(b *testing.B) {
 	if err := os.WriteFile(script, []byte("#!/bin/sh\ncat <<'EOF'\n"+stream+"\nEOF\n"), 0o700); err != nil {
 		b.Fatal(err)
 	}
-	r, err := New(plumb.RunnerConfig{Agent: &plumb.AgentConfig{Type: "codex", Model: "gpt-5", Command: script}}, Env{Getenv: getenv(nil)})
+	r, err := New(b.Context(), plumb.RunnerConfig{Agent: &plumb.AgentConfig{Type: "codex", Model: "gpt-5", Command: script}}, Env{Getenv: getenv(nil)})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -152,7 +152,7 @@ func prepare(t *testing.T, agent realAgent, o options, scenes ...agentscript.Sce
 		}
 		return ""
 	}
-	s.runner, err = agentcli.New(plumb.RunnerConfig{ID: agent.name, Agent: &cfg, TimeoutMs: o.timeout.Milliseconds()},
+	s.runner, err = agentcli.New(t.Context(), plumb.RunnerConfig{ID: agent.name, Agent: &cfg, TimeoutMs: o.timeout.Milliseconds()},
 		agentcli.Env{
 			Getenv: getenv, Environ: func() []string { return environ }, Dir: dir,
 			Note: func(n plumb.Note) { t.Logf("note: %s", n.Text) },

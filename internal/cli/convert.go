@@ -192,8 +192,8 @@ var caseStart = regexp.MustCompile(`^ *- \{?id: "?([^",} ]+)"?`)
 
 // Rejected returns the cases of a suite in YAML that Plumb does not accept. One without an id stands
 // for the whole suite. It is the check of a conversion.
-func Rejected(text []byte) []convert.Rejected {
-	_, problems := suite.NewBundle("suite", draft.SuiteFile, text).Validate()
+func Rejected(ctx context.Context, text []byte) []convert.Rejected {
+	_, problems := suite.NewBundle("suite", draft.SuiteFile, text).Validate(ctx, lib.Host{})
 	lines := bytes.Split(text, []byte("\n"))
 	var found []convert.Rejected
 	for _, p := range doc.Problems(problems).Errors() {

@@ -24,6 +24,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/suite"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // demoSuite and demoEvents are a suite and the log of a run of it; see demo/README.md.
@@ -74,7 +75,7 @@ func (c *demoCmd) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	j, err := c.openJob(p) //nolint:contextcheck // reading JSONL executes nothing
+	j, err := c.openJob(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -142,9 +143,9 @@ You can delete the directory at any time.
 }
 
 // openJob opens the job of the demo. Only its suite and its sessions differ from other jobs.
-func (c *demoCmd) openJob(p *project.Project) (*job.Job, error) {
+func (c *demoCmd) openJob(ctx context.Context, p *project.Project) (*job.Job, error) {
 	bundle := suite.NewBundle("demo", "demo.jsonl", demoSuite)
-	suite, _, err := bundle.Suite()
+	suite, _, err := bundle.Suite(ctx, lib.Host{})
 	if err != nil {
 		return nil, fmt.Errorf("read the demo's suite: %w", err)
 	}
@@ -154,7 +155,7 @@ func (c *demoCmd) openJob(p *project.Project) (*job.Job, error) {
 	}
 	want := job.Request{Settings: config.Defaults(), Demo: true, OwnRunners: []plumb.Runner{replay}}
 	want.Schedule, want.Parallel = run.Parallel, 3
-	return c.adoptJob(job.Open(p, &project.Source{Bundle: bundle, Suite: suite}, want))
+	return c.adoptJob(job.Open(ctx, p, &project.Source{Bundle: bundle, Suite: suite}, want))
 }
 
 // readDemo streams the recording.

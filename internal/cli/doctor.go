@@ -99,7 +99,7 @@ func (c *doctorCmd) run(ctx context.Context) error {
 		}
 		return c.runAgents(ctx, p)
 	}
-	runners, err := c.diagnoseRunners(p) //nolint:contextcheck // finding a version has its own time limit
+	runners, err := c.diagnoseRunners(ctx, p)
 	if err != nil {
 		return err
 	}
@@ -236,8 +236,8 @@ func usualModel(provider string) string {
 }
 
 // diagnoseRunners checks which runners of the config can run now.
-func (c *doctorCmd) diagnoseRunners(p *project.Project) ([]finding, error) {
-	problems, err := p.CheckRunners()
+func (c *doctorCmd) diagnoseRunners(ctx context.Context, p *project.Project) ([]finding, error) {
+	problems, err := p.CheckRunners(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -171,8 +171,7 @@ func (c *explainCmd) explain(ctx context.Context, dir string) (_ *explain.Answer
 			return nil, err
 		}
 	}
-	//nolint:contextcheck // finding a version has its own time limit
-	interview, err := explain.Open(c.opened, dir, c.config != "")
+	interview, err := explain.Open(ctx, c.opened, dir, c.config != "")
 	if err != nil {
 		return nil, err
 	}

@@ -254,12 +254,11 @@ func (c *initCmd) suitesHere(ctx context.Context) ([]string, error) {
 	}
 	var suites []string
 	for _, f := range files {
-		//nolint:contextcheck // reading YAML executes nothing
-		bundle, err := suite.Read(filepath.Base(f), suite.ReadOptions{Dir: c.Dir})
+		bundle, err := suite.Read(ctx, filepath.Base(f), suite.ReadOptions{Dir: c.Dir})
 		if err != nil {
 			continue // another kind of file, or a changed copy of a published suite
 		}
-		summary, problems := bundle.ValidateIn(ctx, lib.Host{Environ: c.Environ})
+		summary, problems := bundle.Validate(ctx, lib.Host{Environ: c.Environ})
 		if summary.Cases > 0 && len(doc.Problems(problems).Errors()) == 0 {
 			suites = append(suites, filepath.Base(f))
 		}

@@ -93,7 +93,7 @@ func (c *runCmd) prepare(
 ) (*project.Project, []*job.Job, error) {
 	p, err := c.openFor(ctx, c.projectFlags(), first(suites))
 	if err != nil {
-		return nil, nil, c.withAbsent(err, suites) //nolint:contextcheck // it executes nothing
+		return nil, nil, c.withAbsent(ctx, err, suites)
 	}
 	flags := cmd.Flags()
 	if flags.Changed("command") && p.Config.Dir != c.Dir {
@@ -127,7 +127,7 @@ func (c *runCmd) prepare(
 
 // withAbsent adds the suites that do not exist to the problems of a config, so that both are fixed at
 // once.
-func (c *runCmd) withAbsent(err error, suites []string) error {
+func (c *runCmd) withAbsent(ctx context.Context, err error, suites []string) error {
 	problems, ok := errors.AsType[doc.Problems](err)
 	if !ok {
 		return err
@@ -136,7 +136,7 @@ func (c *runCmd) withAbsent(err error, suites []string) error {
 		if files.Exists(c.env().Path(ref)) {
 			continue
 		}
-		if _, readErr := suite.Read(ref, suite.ReadOptions{Dir: c.Dir}); readErr != nil {
+		if _, readErr := suite.Read(ctx, ref, suite.ReadOptions{Dir: c.Dir}); readErr != nil {
 			problems = append(problems, doc.Problem{
 				Pos: plumb.Position{File: ref}, Message: "there is no such suite", Hint: plumb.Hint(readErr),
 			})
@@ -165,7 +165,7 @@ func (c *runCmd) prepareAll(ctx context.Context, p *project.Project, refs []stri
 		if err != nil {
 			return jobs, errors.Join(err, source.Close())
 		}
-		j, err := c.adoptJob(job.Open(p, source, job.Request{Settings: c.want, Runners: configs}))
+		j, err := c.adoptJob(job.Open(ctx, p, source, job.Request{Settings: c.want, Runners: configs}))
 		if err != nil {
 			return jobs, err
 		}

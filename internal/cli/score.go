@@ -118,6 +118,6 @@ func (c *scoreCmd) openJob(ctx context.Context, ref string) (*project.Project, *
 	if err != nil {
 		return nil, nil, err
 	}
-	j, err := c.adoptJob(earlier.ScoreStored(p, source, c.sessions, o))
+	j, err := c.adoptJob(earlier.ScoreStored(ctx, p, source, c.sessions, o))
 	return p, j, err
 }

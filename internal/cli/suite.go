@@ -52,11 +52,11 @@ func suiteHashCommand(a *app) *cobra.Command {
 and line endings do not change the hash. The hash of a suite in code covers all of its files. The FILE - is
 standard input. Of a suite version, all tiers are printed.`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, files []string) error { return c.run(cmd.InOrStdin(), files) },
+		RunE: func(cmd *cobra.Command, files []string) error { return c.run(cmd.Context(), cmd.InOrStdin(), files) },
 	}
 }
 
-func (c *suiteHashCmd) run(stdin io.Reader, files []string) error {
+func (c *suiteHashCmd) run(ctx context.Context, stdin io.Reader, files []string) error {
 	type line struct {
 		Hash string `json:"hash"`
 		File string `json:"file"`
@@ -64,7 +64,7 @@ func (c *suiteHashCmd) run(stdin io.Reader, files []string) error {
 	lines := []line{}
 	var failed []error
 	for _, file := range c.parts(files, "") {
-		hash, err := c.hash(stdin, file)
+		hash, err := c.hash(ctx, stdin, file)
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -80,7 +80,7 @@ func (c *suiteHashCmd) run(stdin io.Reader, files []string) error {
 	return errors.Join(failed...)
 }
 
-func (c *suiteHashCmd) hash(stdin io.Reader, file string) (string, error) {
+func (c *suiteHashCmd) hash(ctx context.Context, stdin io.Reader, file string) (string, error) {
 	var data []byte
 	var err error
 	ext := strings.ToLower(filepath.Ext(file))
@@ -90,11 +90,11 @@ func (c *suiteHashCmd) hash(stdin io.Reader, file string) (string, error) {
 	case ext == ".jsonl" || ext == ".json" || ext == "" && files.Exists(c.path(file)):
 		data, err = doc.ReadStream(c.path(file), doc.SuiteBytes)
 	default: // the hash of the other formats covers the cases, not the text
-		bundle, err := suite.Read(file, suite.ReadOptions{Dir: c.Dir})
+		bundle, err := suite.Read(ctx, file, suite.ReadOptions{Dir: c.Dir})
 		if err != nil {
 			return "", err
 		}
-		hash, err := bundle.Hash()
+		hash, err := bundle.Hash(ctx)
 		return hash, errors.Join(err, bundle.Close())
 	}
 	if err != nil {
@@ -169,14 +169,13 @@ func (c *suiteLintCmd) lint(ctx context.Context, ref string) (*plumb.Suite, []su
 	if err != nil {
 		return nil, nil, err
 	}
-	//nolint:contextcheck // reading YAML executes nothing
-	bundle, err := suite.Read(ref, suite.ReadOptions{Tier: c.tier, Dir: c.Dir})
+	bundle, err := suite.Read(ctx, ref, suite.ReadOptions{Tier: c.tier, Dir: c.Dir})
 	if err != nil {
 		return nil, nil, err
 	}
 	host := p.Host(0)
 	host.ReadOnly = true // lint runs the checks of the suite on answers that no model gave
-	read, warnings, err := bundle.SuiteIn(ctx, host)
+	read, warnings, err := bundle.Suite(ctx, host)
 	p.Warn(warnings)
 	if err != nil {
 		return nil, nil, errors.Join(err, bundle.Close())
@@ -196,12 +195,12 @@ func suiteVerifyCommand(a *app) *cobra.Command {
 		Long: `Check that the files of a suite version have the hashes and counts in its manifest.toml. The record that plumb suite
 lock left in manifest.cases names each case that differs.`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return c.run(args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 }
 
-func (c *suiteVerifyCmd) run(dir string) error {
-	found, err := suite.Verify(c.path(dir))
+func (c *suiteVerifyCmd) run(ctx context.Context, dir string) error {
+	found, err := suite.Verify(ctx, c.path(dir))
 	if err != nil {
 		return noManifest(err)
 	}
@@ -246,12 +245,12 @@ func suiteLockCommand(a *app) *cobra.Command {
 that the version is immutable: Plumb does not run a file whose cases have changed. Add new cases to a new version
 (plumb suite new-version).`,
 		Args: cobra.ExactArgs(1),
-		RunE: func(_ *cobra.Command, args []string) error { return c.run(args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 }
 
-func (c *suiteLockCmd) run(dir string) error {
-	m, changed, err := suite.Lock(c.path(dir))
+func (c *suiteLockCmd) run(ctx context.Context, dir string) error {
+	m, changed, err := suite.Lock(ctx, c.path(dir))
 	if err != nil {
 		return noManifest(err)
 	}
@@ -275,13 +274,13 @@ func suiteNewCommand(a *app) *cobra.Command {
 plumb suite lock. If a case is not valid in a suite version, nothing is written.`,
 		Example: `  plumb suite new suites/v1.0 cheap.jsonl full.jsonl`,
 		Args:    cobra.MinimumNArgs(2), //nolint:mnd // DIR and at least one FILE
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			files := make([]string, len(args)-1)
 			for i, file := range args[1:] {
 				files[i] = a.path(file)
 			}
 			dir := a.path(args[0])
-			if err := suite.NewSuite(dir, files); err != nil {
+			if err := suite.NewSuite(cmd.Context(), dir, files); err != nil {
 				return err
 			}
 			if a.json {
@@ -305,14 +304,14 @@ func suiteNewVersionCommand(a *app) *cobra.Command {
 		Use:   "new-version DIR",
 		Short: "Copy a suite version to the next version, to add cases",
 		Args:  cobra.ExactArgs(1),
-		RunE:  func(_ *cobra.Command, args []string) error { return c.run(args[0]) },
+		RunE:  func(cmd *cobra.Command, args []string) error { return c.run(cmd.Context(), args[0]) },
 	}
 	cmd.Flags().StringVar(&c.name, "name", "", "`name` of the new version (default: the next number)")
 	return cmd
 }
 
-func (c *suiteNewVersionCmd) run(dir string) error {
-	made, err := suite.NewVersion(c.path(dir), c.name)
+func (c *suiteNewVersionCmd) run(ctx context.Context, dir string) error {
+	made, err := suite.NewVersion(ctx, c.path(dir), c.name)
 	if err != nil {
 		return noManifest(err)
 	}

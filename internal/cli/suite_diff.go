@@ -118,12 +118,11 @@ func (c *suiteDiffCmd) read(ctx context.Context, ref string) (*plumb.Suite, erro
 	if err != nil {
 		return nil, err
 	}
-	//nolint:contextcheck // reading YAML executes nothing
-	bundle, err := suite.Read(ref, suite.ReadOptions{Dir: c.Dir, Changed: true})
+	bundle, err := suite.Read(ctx, ref, suite.ReadOptions{Dir: c.Dir, Changed: true})
 	if err != nil {
 		return nil, err
 	}
-	read, _, err := bundle.SuiteIn(ctx, p.Host(0))
+	read, _, err := bundle.Suite(ctx, p.Host(0))
 	if err != nil {
 		return nil, err
 	}

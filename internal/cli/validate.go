@@ -77,16 +77,15 @@ func (c *validateCmd) validate(ctx context.Context, p *project.Project, broken d
 		c.listProblems(broken)
 	}
 	for _, ref := range c.parts(refs, c.tier) {
-		//nolint:contextcheck // reading YAML executes nothing
-		bundle, err := suite.Read(ref, suite.ReadOptions{Tier: c.tier, Dir: c.Dir, Stream: true})
+		bundle, err := suite.Read(ctx, ref, suite.ReadOptions{Tier: c.tier, Dir: c.Dir, Stream: true})
 		if err != nil {
 			return err
 		}
-		summary, problems := bundle.ValidateIn(ctx, p.Host(0))
+		summary, problems := bundle.Validate(ctx, p.Host(0))
 		problems = append(problems, p.Planted(bundle, func() *plumb.Suite {
-			cases, _, _ := bundle.SuiteIn(ctx, p.Host(0)) // problems has what is wrong with it
+			read, _, _ := bundle.Suite(ctx, p.Host(0)) // problems has what is wrong with it
 			_ = bundle.Close()
-			return cases
+			return read
 		})...)
 		faults := len(doc.Problems(problems).Errors())
 		invalid += faults

@@ -39,7 +39,7 @@ type Options struct {
 	Host lib.Host
 	// Check validates a suite as Plumb will read it, and returns the problems of its cases. With nil,
 	// nothing is validated.
-	Check func(suite []byte) []Rejected
+	Check func(ctx context.Context, suite []byte) []Rejected
 }
 
 // Rejected is a case that Plumb does not accept.
@@ -76,10 +76,10 @@ type work struct {
 }
 
 // result renders what was collected.
-func (w *work) result(check func(suite []byte) []Rejected) *Result {
+func (w *work) result(check func(ctx context.Context, suite []byte) []Rejected) *Result {
 	suite := w.Suite()
 	if check != nil && suite != nil {
-		for _, r := range check(suite) {
+		for _, r := range check(w.ctx, suite) {
 			for _, c := range w.Cases {
 				if c.IDInSuite() == r.ID || r.ID == "" {
 					w.Refuse(c, c.At, "Plumb does not accept the converted case: "+r.Message, "change the test, and convert again")

@@ -124,7 +124,7 @@ func fresh(ctx context.Context, p *project.Project, side *compare.Side, cases []
 	if err := runlog.ReadSpec(side.Path, &s); err != nil {
 		return nil, err
 	}
-	if err := p.MayStart(side.Path, &s, true, o.Trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
+	if err := p.MayStart(ctx, side.Path, &s, true, o.Trust); err != nil {
 		return nil, err
 	}
 	at := o.runner(side)
@@ -145,7 +145,7 @@ func fresh(ctx context.Context, p *project.Project, side *compare.Side, cases []
 	if err != nil {
 		return nil, err
 	}
-	if err := j.Unchanged(side.Path, at); err != nil { //nolint:contextcheck // asking for a version has a time limit of its own
+	if err := j.Unchanged(ctx, side.Path, at); err != nil {
 		j.Close()
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func continueConfirmation(
 		return err
 	}
 	defer j.Close()
-	if err := j.Unchanged(side.Path, o.runner(side)); err != nil { //nolint:contextcheck // asking for a version has a time limit of its own
+	if err := j.Unchanged(ctx, side.Path, o.runner(side)); err != nil {
 		return err
 	}
 	j.RepeatAll()

@@ -35,7 +35,7 @@ func Resume(ctx context.Context, p *project.Project, ref string, o ResumeOptions
 	if err != nil {
 		return nil, err
 	}
-	if err := p.MayStart(path, &s, true, o.Trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
+	if err := p.MayStart(ctx, path, &s, true, o.Trust); err != nil {
 		return nil, err
 	}
 	dir, err := runlog.Open(path)
@@ -95,7 +95,7 @@ func reopen(ctx context.Context, p *project.Project, path string, change func(*p
 	if change != nil {
 		change(&s)
 	}
-	j, err := job.Assemble(p, s, source, stored)
+	j, err := job.Assemble(ctx, p, s, source, stored)
 	if err != nil {
 		return nil, fmt.Errorf("reopen run %s: %w", p.Env.Shown(path), err)
 	}

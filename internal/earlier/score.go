@@ -35,7 +35,7 @@ func Score(ctx context.Context, p *project.Project, ref string, o ScoreOptions) 
 		return nil, err
 	}
 	ownSuite := o.Suite == "" && o.Tier == ""
-	if err := p.MayStart(path, &project.Spec{}, ownSuite, o.Trust); err != nil { //nolint:contextcheck // templates have a time limit of their own
+	if err := p.MayStart(ctx, path, &project.Spec{}, ownSuite, o.Trust); err != nil {
 		return nil, err
 	}
 	earlier, err := runlog.At(path).Fold(nil)
@@ -51,18 +51,18 @@ func Score(ctx context.Context, p *project.Project, ref string, o ScoreOptions) 
 	if err != nil {
 		return nil, err
 	}
-	//nolint:contextcheck // templates have a time limit of their own
-	stored, err := prepareScore(p, &s, source, path, earlier, &o)
+	stored, err := prepareScore(ctx, p, &s, source, path, earlier, &o)
 	if err != nil {
 		return nil, errors.Join(err, source.Close())
 	}
-	return job.Assemble(p, s, source, stored)
+	return job.Assemble(ctx, p, s, source, stored)
 }
 
 // prepareScore turns the spec of an earlier run into that of a run that judges its sessions. It
 // returns the runner of stored sessions; nil if a run made the sessions.
 func prepareScore(
-	p *project.Project, s *project.Spec, source *project.Source, path string, earlier *plumb.Run, o *ScoreOptions,
+	ctx context.Context, p *project.Project, s *project.Spec, source *project.Source, path string, earlier *plumb.Run,
+	o *ScoreOptions,
 ) ([]plumb.Runner, error) {
 	suite := source.Suite
 	if err := keepRecorded(p, suite, earlier, o.Suite != ""); err != nil {
@@ -80,7 +80,7 @@ func prepareScore(
 	if err != nil {
 		return nil, err
 	}
-	if err := p.MayStart(path, started, false, o.Trust); err != nil {
+	if err := p.MayStart(ctx, path, started, false, o.Trust); err != nil {
 		return nil, err
 	}
 	replays, err := project.ReplaysOf(path)
@@ -191,7 +191,7 @@ func chooseScorers(
 // ScoreStored opens a job that judges stored sessions that no run made, with the cases of source.
 // The job owns source, which is closed if ScoreStored fails.
 func ScoreStored(
-	p *project.Project, source *project.Source, sessions project.SessionsSpec, o ScoreOptions,
+	ctx context.Context, p *project.Project, source *project.Source, sessions project.SessionsSpec, o ScoreOptions,
 ) (*job.Job, error) {
 	sessions.Dir = p.Env.Path(sessions.Dir)
 	s := p.NewSpec(source, o.Settings.Settings)
@@ -205,7 +205,7 @@ func ScoreStored(
 	if err != nil {
 		return nil, p.Redactor().Error(errors.Join(err, source.Close()))
 	}
-	return job.Assemble(p, s, source, stored)
+	return job.Assemble(ctx, p, s, source, stored)
 }
 
 // storedRunners returns the runner that replays the stored sessions of s, if there are any. It

@@ -146,7 +146,7 @@ type Interview struct {
 // Open prepares the questions about the session in dir. fromConfig takes the runner from
 // the config; else it comes from the run of the session, which must be one of this project: an
 // artifact directory from elsewhere must not decide what Plumb starts.
-func Open(p *project.Project, dir string, fromConfig bool) (_ *Interview, err error) {
+func Open(ctx context.Context, p *project.Project, dir string, fromConfig bool) (_ *Interview, err error) {
 	defer func() { err = p.Redactor().Error(err) }()
 	v := &Interview{dir: dir, project: p}
 	file := filepath.Join(dir, run.ExplainFile)
@@ -173,7 +173,7 @@ func Open(p *project.Project, dir string, fromConfig bool) (_ *Interview, err er
 	if v.factory, err = p.RunnerFactory(string(runner.CacheOff), 1, false, redact); err != nil {
 		return nil, err
 	}
-	made, err := v.factory.Make([]plumb.RunnerConfig{*config})
+	made, err := v.factory.Make(ctx, []plumb.RunnerConfig{*config})
 	if err != nil {
 		v.Close()
 		return nil, redact.Error(err)

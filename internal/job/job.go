@@ -4,7 +4,7 @@
 //
 //	p, err := project.OpenProject(ctx, env, "", "")
 //	source, err := p.Read(ctx, "suite.jsonl", "", 0)
-//	j, err := job.Open(p, source, job.Request{Settings: config.Defaults(), Runners: runners})
+//	j, err := job.Open(ctx, p, source, job.Request{Settings: config.Defaults(), Runners: runners})
 //	result, err := j.Perform(ctx, nil, nil)
 //
 // A job owns the redactor with all secrets of its run. Whatever a job prints, records, reports or
@@ -12,6 +12,7 @@
 package job
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -235,13 +236,13 @@ func suitePath(p *project.Project, name string) string {
 func (j *Job) Redactor() *redact.Redactor { return j.factory.Redact }
 
 // makeJudges makes the judge and the embedder, if a selected case needs them.
-func (j *Job) makeJudges() error {
+func (j *Job) makeJudges(ctx context.Context) error {
 	s, info := &j.Spec, &j.options.Info
 	judged, compared := Needs(j.Suite.Cases)
 	if judged && s.Judge == nil {
 		info.SelfJudged = true
 	} else if judged {
-		judge, err := runner.NewJudge(*s.Judge, j.factory.Env)
+		judge, err := runner.NewJudge(ctx, *s.Judge, j.factory.Env)
 		if err != nil {
 			return err
 		}

@@ -62,7 +62,7 @@ func TestJobWithoutACommandLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	request := job.Request{Settings: config.Defaults(), OwnRunners: []plumb.Runner{answering{}}}
-	j, err := job.Open(p, source, request)
+	j, err := job.Open(t.Context(), p, source, request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestErrorsHaveNoSecrets(t *testing.T) {
 			}
 			request := job.Request{Settings: config.Defaults()}
 			change(&request)
-			j, err := job.Open(p, source, request)
+			j, err := job.Open(t.Context(), p, source, request)
 			if err == nil {
 				j.Close()
 				t.Fatal("no error")
@@ -133,7 +133,7 @@ func TestReportErrorKeepsItsIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j, err := job.Open(p, source, job.Request{Settings: config.Defaults(), OwnRunners: []plumb.Runner{answering{}}})
+	j, err := job.Open(t.Context(), p, source, job.Request{Settings: config.Defaults(), OwnRunners: []plumb.Runner{answering{}}})
 	if err != nil {
 		t.Fatal(err)
 	}

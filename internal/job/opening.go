@@ -29,7 +29,7 @@ type opening struct {
 
 // Open prepares a run of source. It makes no request and writes nothing. The job owns source, which
 // is closed if Open fails.
-func Open(p *project.Project, source *project.Source, r Request) (*Job, error) {
+func Open(ctx context.Context, p *project.Project, source *project.Source, r Request) (*Job, error) {
 	o := newOpening(p, p.NewSpec(source, r.Settings.Settings), source)
 	o.request = r
 	return o.done(inTurn(
@@ -41,17 +41,19 @@ func Open(p *project.Project, source *project.Source, r Request) (*Job, error) {
 		o.checkTwins,
 		o.ask,
 		o.findFiles,
-		o.assemble,
+		func() error { return o.assemble(ctx) },
 		o.readBaseline,
 	))
 }
 
 // Assemble makes the job that a complete spec describes, and owns source as [Open] does. Runners
 // that the caller made replace those of the spec.
-func Assemble(p *project.Project, s project.Spec, source *project.Source, own []plumb.Runner) (*Job, error) {
+func Assemble(
+	ctx context.Context, p *project.Project, s project.Spec, source *project.Source, own []plumb.Runner,
+) (*Job, error) {
 	o := newOpening(p, s, source)
 	o.request.OwnRunners = own
-	return o.done(o.assemble())
+	return o.done(o.assemble(ctx))
 }
 
 func newOpening(p *project.Project, s project.Spec, source *project.Source) *opening {
@@ -65,18 +67,18 @@ func newOpening(p *project.Project, s project.Spec, source *project.Source) *ope
 }
 
 // assemble makes what a complete spec describes.
-func (o *opening) assemble() error {
+func (o *opening) assemble(ctx context.Context) error {
 	return inTurn(
 		o.refuseSecrets,
 		o.selectCases,
 		o.openFactory,
-		o.makeRunners,
+		func() error { return o.makeRunners(ctx) },
 		o.describe,
 		o.withhold,
-		o.makeJudges,
+		func() error { return o.makeJudges(ctx) },
 		o.openBaselines,
 		o.planBudget,
-		o.takeOver,
+		func() error { return o.takeOver(ctx) },
 	)
 }
 
@@ -182,14 +184,14 @@ func (o *opening) openFactory() (err error) {
 }
 
 // makeRunners makes the runners of the spec, unless the caller made some.
-func (o *opening) makeRunners() error {
+func (o *opening) makeRunners(ctx context.Context) error {
 	s := &o.Spec
 	o.runners = o.request.OwnRunners
 	if len(s.Runners) == 0 && len(o.runners) == 0 {
 		return errors.New("the run has no runners")
 	}
 	if o.runners == nil {
-		made, err := o.factory.Make(s.Runners)
+		made, err := o.factory.Make(ctx, s.Runners)
 		if err != nil {
 			return err
 		}
@@ -230,9 +232,9 @@ func (o *opening) planBudget() error {
 }
 
 // takeOver takes over the repetitions of an earlier run.
-func (o *opening) takeOver() error {
+func (o *opening) takeOver(ctx context.Context) error {
 	if o.Spec.BaselineFrom == "" {
 		return nil
 	}
-	return o.takeFrom(o.Spec.BaselineFrom)
+	return o.takeFrom(ctx, o.Spec.BaselineFrom)
 }

@@ -77,7 +77,6 @@ func (j *Job) Perform(ctx context.Context, reports []string, watch Watch) (resul
 	}
 	var notWritten error
 	j.options.Dir, j.options.Index = dir, index
-	//nolint:contextcheck // results are written after an interruption, too
 	j.options.Emit = func(ev plumb.Event, state *plumb.Run) error {
 		if ev.Type == plumb.EventExecutionFinished {
 			delete(missed, [2]string{ev.Case, ev.Runner}) // made again
@@ -89,7 +88,7 @@ func (j *Job) Perform(ctx context.Context, reports []string, watch Watch) (resul
 		}
 		// A documented promise: results.json exists when reporters get the end of the run.
 		if ev.Type == plumb.EventRunFinished {
-			notWritten = j.writeResults(dir, document, state, index)
+			notWritten = j.writeResults(ctx, dir, document, state, index)
 		} else {
 			_ = document.Report(ev, state) // writeResults returns its error
 		}
@@ -136,7 +135,7 @@ func (j *Job) begin(
 		}
 	}()
 	if !resumed {
-		if err := j.record(dir); err != nil { //nolint:contextcheck // templates have a time limit of their own
+		if err := j.record(ctx, dir); err != nil {
 			return nil, err
 		}
 		if j.options.Info.Setup == nil {
@@ -147,8 +146,8 @@ func (j *Job) begin(
 }
 
 // record writes the bundle and run.json, before the run begins.
-func (j *Job) record(dir *runlog.Dir) error {
-	if err := j.bundle.Write(dir.Join(runlog.BundleDir)); err != nil {
+func (j *Job) record(ctx context.Context, dir *runlog.Dir) error {
+	if err := j.bundle.Write(ctx, dir.Join(runlog.BundleDir)); err != nil {
 		return err
 	}
 	j.bundle.Drop() // it may be large, and is on disk now
@@ -158,11 +157,13 @@ func (j *Job) record(dir *runlog.Dir) error {
 }
 
 // writeResults writes results.json into the run directory, and appends to the file of --output.
-func (j *Job) writeResults(dir *runlog.Dir, document *results.Writer, state *plumb.Run, index *runlog.Index) error {
+func (j *Job) writeResults(
+	ctx context.Context, dir *runlog.Dir, document *results.Writer, state *plumb.Run, index *runlog.Index,
+) error {
 	err := runlog.WriteTo(dir.Join(runlog.ResultsFile), func(w io.Writer) error { return document.Write(w, state) })
 	if err != nil || j.Spec.Output == "" {
 		return err
 	}
 	// After an interruption, too.
-	return results.AppendBlock(context.Background(), j.Spec.Output, state, index.Sessions)
+	return results.AppendBlock(context.WithoutCancel(ctx), j.Spec.Output, state, index.Sessions)
 }

@@ -35,7 +35,7 @@ type takeover struct {
 // takeFrom lets the run take over the repetitions of the earlier run at path that are measured, and
 // made with the same checks and prompt, runner, agent version, judge and scoring version. It notes
 // what differs.
-func (j *Job) takeFrom(path string) error {
+func (j *Job) takeFrom(ctx context.Context, path string) error {
 	p := j.project
 	if !files.Exists(path) { // the run is resumed
 		j.Note(plumb.Note{Level: "warning", Text: "the run of --baseline-from is gone, and the rest is measured: " + path})
@@ -52,7 +52,7 @@ func (j *Job) takeFrom(path string) error {
 	t := &takeover{job: j, from: from, cases: map[string]bool{}, at: map[string]int{}}
 	planned := j.plannedSide()
 	for i := range j.runners {
-		t.runners = append(t.runners, t.runner(planned, i))
+		t.runners = append(t.runners, t.runner(ctx, planned, i))
 	}
 	t.compareCases()
 	if !slices.ContainsFunc(t.runners, func(n int) bool { return n >= 0 }) || len(t.cases) == 0 {
@@ -118,14 +118,14 @@ func (j *Job) plannedSide() *compare.Side {
 
 // runner returns the index of the runner of the earlier run that equals the runner at index i of
 // the job, or -1. It notes why there is none.
-func (t *takeover) runner(planned *compare.Side, i int) int {
+func (t *takeover) runner(ctx context.Context, planned *compare.Side, i int) int {
 	id := t.job.runners[i].Info().ID
 	n := slices.IndexFunc(t.from.Runners, func(r compare.Runner) bool { return r.ID == id })
 	if n < 0 {
 		t.note("run %s has no runner %s: its cases are measured", t.from.ID, id)
 		return -1
 	}
-	differ := t.job.differences(t.from, planned, n, i)
+	differ := t.job.differences(ctx, t.from, planned, n, i)
 	if len(differ) == 0 {
 		return n
 	}
@@ -135,10 +135,10 @@ func (t *takeover) runner(planned *compare.Side, i int) int {
 
 // differences returns what differs between the runner at index n of an earlier run and the runner
 // at index i of the job, which is planned.
-func (j *Job) differences(from, planned *compare.Side, n, i int) []compare.Difference {
+func (j *Job) differences(ctx context.Context, from, planned *compare.Side, n, i int) []compare.Difference {
 	differ := compare.Obstacles(from, planned, n, i)
 	if j.runners[i].Info().Kind == plumb.RunnerAgent {
-		was, is := from.AgentVersion(n), j.agentVersion(i)
+		was, is := from.AgentVersion(n), j.agentVersion(ctx, i)
 		if was == "" || was != is {
 			differ = append(differ, compare.Difference{
 				Kind: compare.VaryAgentVersion, Name: "agent version", Base: orUnknown(was), Cand: orUnknown(is),
@@ -165,14 +165,14 @@ func orUnknown(version string) string {
 }
 
 // agentVersion returns the present version of the agent of a runner, or "".
-func (j *Job) agentVersion(i int) string {
+func (j *Job) agentVersion(ctx context.Context, i int) string {
 	r, ok := j.runners[i].(interface {
 		Version(ctx context.Context) string
 	})
 	if !ok {
 		return ""
 	}
-	return r.Version(context.Background())
+	return r.Version(ctx)
 }
 
 // compareCases finds the cases that are equal in both runs, and notes how many are not.
@@ -280,12 +280,12 @@ func (t *takeover) copyArtifacts(c *plumb.Case, runner int, repetitions map[int]
 
 // Unchanged returns an error if the only runner of the job is not the one at index at of the
 // earlier run at path any more, or works under other conditions.
-func (j *Job) Unchanged(path string, at int) error {
+func (j *Job) Unchanged(ctx context.Context, path string, at int) error {
 	from, err := compare.Open(path, compare.OpenOptions{RedactorOf: j.project.RedactorOf})
 	if err != nil {
 		return err
 	}
-	differ := slices.DeleteFunc(j.differences(from, j.plannedSide(), at, 0), func(d compare.Difference) bool {
+	differ := slices.DeleteFunc(j.differences(ctx, from, j.plannedSide(), at, 0), func(d compare.Difference) bool {
 		return !d.Known() || d.Kind == compare.VaryJudge && !d.Used() // the cases to repeat may need no judge
 	})
 	if len(differ) == 0 {

@@ -29,7 +29,7 @@ func TestBaselineAge(t *testing.T) {
 		if later > 0 {
 			request.BaselineFrom = "last"
 		}
-		j, err := job.Open(p, source, request)
+		j, err := job.Open(t.Context(), p, source, request)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func (p *Project) Calibrate(
 		return nil, err
 	}
 	defer f.Close()
-	judge, err := runner.NewJudge(*c, f.Env) //nolint:contextcheck // finding a version has its own time limit
+	judge, err := runner.NewJudge(ctx, *c, f.Env)
 	if err != nil {
 		return nil, err
 	}

@@ -256,8 +256,7 @@ func (s *Source) Close() error { return s.Bundle.Close() }
 // Read reads a suite, which may be a file, a directory or a published suite, and reports all its
 // problems. No check in code may take longer than sessionLimit, if that is positive.
 func (p *Project) Read(ctx context.Context, ref, tier string, sessionLimit time.Duration) (*Source, error) {
-	//nolint:contextcheck // reading YAML executes nothing
-	bundle, err := suite.Read(ref, suite.ReadOptions{Tier: tier, Dir: p.Env.Dir})
+	bundle, err := suite.Read(ctx, ref, suite.ReadOptions{Tier: tier, Dir: p.Env.Dir})
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +288,7 @@ func (p *Project) ReadRecorded(ctx context.Context, path string, sessionLimit ti
 }
 
 func (p *Project) readCases(ctx context.Context, bundle *suite.Bundle, sessionLimit time.Duration) (*Source, error) {
-	suite, warnings, err := bundle.SuiteIn(ctx, p.Host(sessionLimit))
+	suite, warnings, err := bundle.Suite(ctx, p.Host(sessionLimit))
 	p.Warn(warnings)
 	if err != nil {
 		return nil, errors.Join(err, bundle.Close())

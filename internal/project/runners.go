@@ -1,6 +1,7 @@
 package project
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -108,17 +109,17 @@ type MadeRunners struct {
 // Make makes the runners of configs. A valid runner that is not available on this machine, because
 // its agent is not installed or its key is missing, is made for its description only. If this is
 // true of every runner, Make fails.
-func (f *RunnerFactory) Make(configs []plumb.RunnerConfig) (*MadeRunners, error) {
+func (f *RunnerFactory) Make(ctx context.Context, configs []plumb.RunnerConfig) (*MadeRunners, error) {
 	m := &MadeRunners{Unavailable: map[string]*plumb.Failure{}}
 	var missing []error
 	for _, c := range configs {
-		r, err := runner.New(c, f.Env)
+		r, err := runner.New(ctx, c, f.Env)
 		unavailable, ok := errors.AsType[*plumb.Failure](err)
 		if ok {
 			missing = append(missing, err)
 			described := f.Env
 			described.Planning = true
-			r, err = runner.New(c, described)
+			r, err = runner.New(ctx, c, described)
 		}
 		if err != nil {
 			return nil, err
@@ -160,7 +161,7 @@ func (f *RunnerFactory) Make(configs []plumb.RunnerConfig) (*MadeRunners, error)
 }
 
 // CheckRunners returns for each runner of the config why it cannot run now, or nil.
-func (p *Project) CheckRunners() ([]error, error) {
+func (p *Project) CheckRunners(ctx context.Context) ([]error, error) {
 	f, err := p.RunnerFactory(string(runner.CacheOff), 1, false, p.redact)
 	if err != nil {
 		return nil, err
@@ -173,7 +174,7 @@ func (p *Project) CheckRunners() ([]error, error) {
 			c.Replay, err = runlog.Find(p.Runs(), c.Replay)
 		}
 		if err == nil {
-			_, err = runner.New(c, f.Env)
+			_, err = runner.New(ctx, c, f.Env)
 		}
 		problems = append(problems, p.redact.Error(err))
 	}

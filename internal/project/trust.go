@@ -2,6 +2,7 @@ package project
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -30,7 +31,7 @@ type Trust struct {
 // A run was made here if it is in this project's directory of runs and belongs to this user; see
 // [runlog.MadeHere]. Such a run is trusted like the project's config, which may be code, too. What
 // a run claims about itself does not matter.
-func (p *Project) MayStart(path string, s *Spec, code bool, trust Trust) error {
+func (p *Project) MayStart(ctx context.Context, path string, s *Spec, code bool, trust Trust) error {
 	if trust.Given || runlog.MadeHere(p.Runs(), path) || runlog.MadeHere(p.Confirmations(), path) {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (p *Project) MayStart(path string, s *Spec, code bool, trust Trust) error {
 		if err != nil {
 			return err
 		}
-		named = append(named, bundle.Starts()...)
+		named = append(named, bundle.Starts(ctx)...)
 	}
 	if len(named) == 0 {
 		return nil

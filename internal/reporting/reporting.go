@@ -67,7 +67,7 @@ func suiteOf(ctx context.Context, p *project.Project, of *Subject, runDir string
 		return nil
 	}
 	r.closers = append(r.closers, bundle.Close)
-	suite, _, _ := bundle.SuiteIn(ctx, p.Host(0))
+	suite, _, _ := bundle.Suite(ctx, p.Host(0))
 	return suite
 }
 

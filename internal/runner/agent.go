@@ -9,11 +9,11 @@ import (
 )
 
 // openAgent returns the runner of a coding-agent CLI.
-func openAgent(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
+func openAgent(ctx context.Context, cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	if name := cfg.Agent.APIKeyEnv; name != "" && env.Getenv(name) == "" && !env.Planning {
 		return nil, notSet(name, ", named by apiKeyEnv,")
 	}
-	r, err := agent.New(cfg, agent.Env{
+	r, err := agent.New(ctx, cfg, agent.Env{
 		Getenv: env.Getenv, Environ: env.Environ, Note: env.Note, Dir: env.Dir, Planning: env.Planning,
 		Secret: SecretName, Redact: env.Redact, Config: ConfigHash(cfg), Shared: env.Agents,
 	})

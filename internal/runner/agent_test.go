@@ -21,12 +21,12 @@ func TestAgentsAreConfigured(t *testing.T) {
 		{"not there", plumb.RunnerConfig{ID: "mine", Agent: &plumb.AgentConfig{Type: "codex", Model: "m", Command: "/nowhere/codex"}}, "runner mine: "},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if _, err := New(test.cfg, Env{}); err == nil || !strings.Contains(err.Error(), test.want) {
+			if _, err := New(t.Context(), test.cfg, Env{}); err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
 		})
 	}
-	r, err := New(plumb.RunnerConfig{Agent: &plumb.AgentConfig{Type: "codex", Model: "m", Command: "/nowhere/codex"}}, Env{Planning: true})
+	r, err := New(t.Context(), plumb.RunnerConfig{Agent: &plumb.AgentConfig{Type: "codex", Model: "m", Command: "/nowhere/codex"}}, Env{Planning: true})
 	if err != nil || r.Info().Kind != plumb.RunnerAgent || r.Info().Config == "" {
 		t.Errorf("planned: %v, %v", r, err)
 	}
@@ -38,7 +38,7 @@ func TestAgentCost(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := func(cfg plumb.AgentConfig) *pricedAgent {
-		r, err := New(plumb.RunnerConfig{Agent: &cfg}, Env{Planning: true, Prices: prices})
+		r, err := New(t.Context(), plumb.RunnerConfig{Agent: &cfg}, Env{Planning: true, Prices: prices})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ import (
 func program(t *testing.T, name string, args ...string) *command {
 	t.Helper()
 	marks := t.TempDir()
-	r, err := New(plumb.RunnerConfig{
+	r, err := New(t.Context(), plumb.RunnerConfig{
 		Command: append([]string{os.Args[0]}, args...),
 		Env:     map[string]string{fakeVariable: name, "MARKS": marks, "GIVEN": "a b"},
 	}, Env{Dir: t.TempDir(), Environ: os.Environ, Note: func(n plumb.Note) { t.Log(n.Text, n.Hint) }})
@@ -218,7 +218,7 @@ func TestCommandTimeoutWithoutAnAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, err := New(plumb.RunnerConfig{Command: []string{"sh", "-c", `printf %s "$0"; exec sleep 60`, c.said}}, Env{Dir: t.TempDir(), Environ: os.Environ})
+			r, err := New(t.Context(), plumb.RunnerConfig{Command: []string{"sh", "-c", `printf %s "$0"; exec sleep 60`, c.said}}, Env{Dir: t.TempDir(), Environ: os.Environ})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -424,7 +424,7 @@ func TestCommandNotThere(t *testing.T) {
 		{[]string{"python3 bot.py"}, `["python3" "bot.py"]`},
 		{[]string{""}, ""},
 	} {
-		_, err := New(plumb.RunnerConfig{ID: "bot", Command: tt.argv}, Env{Dir: dir})
+		_, err := New(t.Context(), plumb.RunnerConfig{ID: "bot", Command: tt.argv}, Env{Dir: dir})
 		if err == nil || !strings.HasPrefix(err.Error(), "runner bot: command") || !strings.Contains(plumb.Hint(err), tt.hint) {
 			t.Errorf("%q: %v (%s)", tt.argv, err, plumb.Hint(err))
 		}
@@ -432,7 +432,7 @@ func TestCommandNotThere(t *testing.T) {
 	if err := os.Chmod(filepath.Join(dir, "bot.sh"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r, err := New(plumb.RunnerConfig{Command: []string{"./bot.sh"}}, Env{Dir: dir})
+	r, err := New(t.Context(), plumb.RunnerConfig{Command: []string{"./bot.sh"}}, Env{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

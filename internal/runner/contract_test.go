@@ -19,7 +19,7 @@ func TestContracts(t *testing.T) {
 		return plumb.Request{CaseID: "a-1", Messages: []plumb.Message{{Role: plumb.RoleUser, Content: text}}, Repetition: 1, Session: 1}
 	}
 	t.Run("command", func(t *testing.T) {
-		r, err := runner.New(plumb.RunnerConfig{
+		r, err := runner.New(t.Context(), plumb.RunnerConfig{
 			Command: []string{"sh", "-c", `read prompt; case "$prompt" in *slowly*) sleep 60;; esac; echo hello`},
 		}, runner.Env{Environ: os.Environ})
 		if err != nil {

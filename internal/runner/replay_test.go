@@ -201,7 +201,7 @@ func TestReplayOfADirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, cfg := range []plumb.RunnerConfig{{Replay: "run"}, {Replay: "run#gpt"}, {Replay: filepath.Join(dir, "run")}} {
-		r, err := New(cfg, Env{Dir: dir})
+		r, err := New(t.Context(), cfg, Env{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +210,7 @@ func TestReplayOfADirectory(t *testing.T) {
 		}
 	}
 	for replay, want := range map[string]string{"nowhere": "nowhere", "run#other": "other"} {
-		_, err := New(plumb.RunnerConfig{ID: "old", Replay: replay}, Env{Dir: dir})
+		_, err := New(t.Context(), plumb.RunnerConfig{ID: "old", Replay: replay}, Env{Dir: dir})
 		if err == nil || !strings.HasPrefix(err.Error(), "runner old: replay "+replay) || !strings.Contains(err.Error(), want) || plumb.Hint(err) == "" {
 			t.Errorf("%s: %v (%s)", replay, err, plumb.Hint(err))
 		}

@@ -79,15 +79,15 @@ func (e Env) withDefaults() Env {
 // New returns the runner that cfg describes. Its errors report mistakes in the configuration. An
 // error that contains a *plumb.Failure means that the configuration is valid, but that this machine
 // lacks a program or a key.
-func New(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
-	r, err := open(cfg, env.withDefaults())
+func New(ctx context.Context, cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
+	r, err := open(ctx, cfg, env.withDefaults())
 	if err != nil && cfg.ID != "" {
 		return nil, fmt.Errorf("runner %s: %w", cfg.ID, err)
 	}
 	return r, err
 }
 
-func open(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
+func open(ctx context.Context, cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	kind, err := check(cfg)
 	if err != nil {
 		return nil, err
@@ -100,7 +100,7 @@ func open(cfg plumb.RunnerConfig, env Env) (plumb.Runner, error) {
 	case plumb.RunnerCommand:
 		return newCommand(cfg, env)
 	case plumb.RunnerAgent:
-		return openAgent(cfg, env)
+		return openAgent(ctx, cfg, env)
 	case plumb.RunnerReplay:
 		return openReplay(cfg, env)
 	default:
@@ -250,8 +250,8 @@ func ended(ctx context.Context) *plumb.Failure {
 }
 
 // NewJudge returns the model that answers the questions of llm_judge.
-func NewJudge(cfg plumb.RunnerConfig, env Env) (*plumb.Judge, error) {
-	r, err := open(cfg, env.withDefaults())
+func NewJudge(ctx context.Context, cfg plumb.RunnerConfig, env Env) (*plumb.Judge, error) {
+	r, err := open(ctx, cfg, env.withDefaults())
 	if err != nil {
 		return nil, fmt.Errorf("judge: %w", err)
 	}

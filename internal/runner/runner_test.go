@@ -50,18 +50,18 @@ func TestNewErrors(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.cfg.ID = "r"
-			r, err := New(tt.cfg, Env{Getenv: getenv, Dir: t.TempDir()})
+			r, err := New(t.Context(), tt.cfg, Env{Getenv: getenv, Dir: t.TempDir()})
 			if r != nil || err == nil || !strings.HasPrefix(err.Error(), "runner r: ") || !strings.Contains(err.Error(), tt.text) ||
 				!strings.Contains(plumb.Hint(err), tt.hint) {
 				t.Errorf("%v\nhint: %s", err, plumb.Hint(err))
 			}
 		})
 	}
-	_, err := New(plumb.RunnerConfig{Command: []string{os.Args[0]}}, Env{CacheMode: CacheOnly})
+	_, err := New(t.Context(), plumb.RunnerConfig{Command: []string{os.Args[0]}}, Env{CacheMode: CacheOnly})
 	if err == nil || !strings.Contains(err.Error(), "a command cannot use the cache") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := New(plumb.RunnerConfig{Model: "gpt-5"}, Env{Getenv: getenv, CacheMode: CacheOn}); err == nil {
+	if _, err := New(t.Context(), plumb.RunnerConfig{Model: "gpt-5"}, Env{Getenv: getenv, CacheMode: CacheOn}); err == nil {
 		t.Error("a cache without a directory")
 	}
 }
@@ -130,7 +130,7 @@ func TestModel(t *testing.T) {
 		Cache:  &Cache{Dir: filepath.Join(t.TempDir(), "cache")}, CacheMode: CacheOn, Prices: noon(t),
 	}
 	cfg := plumb.RunnerConfig{Model: "openai:gpt-4o", BaseURL: server.URL + "/v1", Headers: map[string]string{"X-Team": "team ${TEAM}, $5"}}
-	r, err := New(cfg, env)
+	r, err := New(t.Context(), cfg, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestModel(t *testing.T) {
 	// The same from the cache, under another name, without a key, asking nobody.
 	cfg.ID = "again"
 	env.CacheMode, env.Getenv = CacheOnly, variables(map[string]string{"TEAM": "red"})
-	if r, err = New(cfg, env); err != nil {
+	if r, err = New(t.Context(), cfg, env); err != nil {
 		t.Fatal(err)
 	}
 	again, err := r.Run(t.Context(), ask("x"))
@@ -182,7 +182,7 @@ func TestModelWithoutAPrice(t *testing.T) {
 		"ollama:qwen3":                   new(0.0),
 		"azure:my-deployment":            new(12.5), // by the model that the provider reports
 	} {
-		r, err := New(plumb.RunnerConfig{Model: model, BaseURL: server.URL + "/v1"}, Env{Prices: noon(t)})
+		r, err := New(t.Context(), plumb.RunnerConfig{Model: model, BaseURL: server.URL + "/v1"}, Env{Prices: noon(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,14 +198,14 @@ func TestModelWithoutAPrice(t *testing.T) {
 
 func TestJudge(t *testing.T) {
 	server := newOpenAI(t)
-	judge, err := NewJudge(plumb.RunnerConfig{Model: "openai:gpt-4o", BaseURL: server.URL}, Env{})
+	judge, err := NewJudge(t.Context(), plumb.RunnerConfig{Model: "openai:gpt-4o", BaseURL: server.URL}, Env{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if report, err := judge.Runner.Run(t.Context(), ask("x")); err != nil || report.FinalOutput != "hello" || judge.Self {
 		t.Errorf("%+v, %v", report, err)
 	}
-	if _, err := NewJudge(plumb.RunnerConfig{Model: "opus"}, Env{}); err == nil || !strings.HasPrefix(err.Error(), "judge: ") {
+	if _, err := NewJudge(t.Context(), plumb.RunnerConfig{Model: "opus"}, Env{}); err == nil || !strings.HasPrefix(err.Error(), "judge: ") {
 		t.Errorf("error %v", err)
 	}
 }
@@ -283,7 +283,7 @@ func TestConfigHash(t *testing.T) {
 	hash := func(cfg plumb.RunnerConfig) string {
 		t.Helper()
 		cfg.Command = append([]string{os.Args[0]}, cfg.Command...)
-		r, err := New(cfg, Env{})
+		r, err := New(t.Context(), cfg, Env{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,11 +12,11 @@ import (
 // BenchmarkCodeSuite is what a suite in code costs before its first session: bundle it, start an engine, load it.
 func BenchmarkCodeSuite(b *testing.B) {
 	for b.Loop() {
-		bundle, err := Read("testdata/suites-ts/basic/basic.suite.ts", ReadOptions{})
+		bundle, err := Read(b.Context(), "testdata/suites-ts/basic/basic.suite.ts", ReadOptions{})
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, _, err := bundle.SuiteIn(b.Context(), lib.Host{}); err != nil {
+		if _, _, err := bundle.Suite(b.Context(), lib.Host{}); err != nil {
 			b.Fatal(err)
 		}
 		if err := bundle.Close(); err != nil {
@@ -27,11 +27,11 @@ func BenchmarkCodeSuite(b *testing.B) {
 
 // BenchmarkCodeAssert is one call of an assert function, with a small report and with one of 100 KB.
 func BenchmarkCodeAssert(b *testing.B) {
-	bundle, err := Read("testdata/suites-ts/basic/basic.suite.ts", ReadOptions{})
+	bundle, err := Read(b.Context(), "testdata/suites-ts/basic/basic.suite.ts", ReadOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
-	suite, _, err := bundle.SuiteIn(b.Context(), lib.Host{})
+	suite, _, err := bundle.Suite(b.Context(), lib.Host{})
 	if err != nil {
 		b.Fatal(err)
 	}

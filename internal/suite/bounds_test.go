@@ -62,7 +62,7 @@ func TestDocumentsAreBounded(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			err := readDocument(file)
+			err := readDocument(t.Context(), file)
 			runtime.ReadMemStats(&after)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error is %.300v, want %q", err, test.want)
@@ -92,23 +92,23 @@ func laughs(levels int) string {
 }
 
 // readDocument reads a file as plumb does that finds it.
-func readDocument(file string) error {
+func readDocument(ctx context.Context, file string) error {
 	switch name := filepath.Base(file); {
 	case name == ".env":
 		_, err := config.DotEnv(filepath.Dir(file), func(string) string { return "" })
 		return err
 	case name == manifestName:
-		_, err := Read(filepath.Dir(file), ReadOptions{})
+		_, err := Read(ctx, filepath.Dir(file), ReadOptions{})
 		return err
 	case strings.HasPrefix(name, "plumb."):
-		_, err := config.Read(context.Background(), file, lib.Host{})
+		_, err := config.Read(ctx, file, lib.Host{})
 		return err
 	}
-	b, err := Read(file, ReadOptions{})
+	b, err := Read(ctx, file, ReadOptions{})
 	if err != nil {
 		return err
 	}
-	_, _, err = b.Suite()
+	_, _, err = b.Suite(ctx, lib.Host{})
 	return err
 }
 
@@ -125,7 +125,7 @@ func TestBoundsLeaveRoom(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := readDocument(file); err != nil {
+		if err := readDocument(t.Context(), file); err != nil {
 			t.Errorf("%s: %.300v", name, err)
 		}
 	}

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -59,14 +60,14 @@ func (f *bundleFacts) file() string {
 // Write stores the bundle in a directory, which it creates if necessary; [Open] reads it. A
 // directory with bundle.json is complete, because Write writes it last. Only the owner can read the
 // files.
-func (b *Bundle) Write(dir string) error {
-	if err := b.write(dir); err != nil {
+func (b *Bundle) Write(ctx context.Context, dir string) error {
+	if err := b.write(ctx, dir); err != nil {
 		return fmt.Errorf("write bundle %s: %w", dir, err)
 	}
 	return nil
 }
 
-func (b *Bundle) write(dir string) error {
+func (b *Bundle) write(ctx context.Context, dir string) error {
 	if len(b.broken) > 0 {
 		return b.broken
 	}
@@ -74,7 +75,7 @@ func (b *Bundle) write(dir string) error {
 		return err
 	}
 	if !b.Code() && b.checkCode == nil && !b.opened { // reading the cases finds the files that they name
-		if all, _ := b.look(); all.Problems.Err() != nil {
+		if all, _ := b.look(ctx); all.Problems.Err() != nil {
 			return all.Problems.Err()
 		}
 	}

@@ -72,17 +72,17 @@ func (b *Bundle) closeChecks() {
 }
 
 // Starts lists the code and the programs that the checks of a suite would start.
-func (b *Bundle) Starts() []string {
+func (b *Bundle) Starts(ctx context.Context) []string {
 	if b.Code() {
 		return []string{"code of the suite " + b.Path}
 	}
-	_, named := b.look()
+	_, named := b.look(ctx)
 	return named
 }
 
 // look reads the cases for what they name. It returns their content, and what the checks would start.
-func (b *Bundle) look() (parsed, []string) {
-	all := b.read(context.Background(), lib.Host{}, false)
+func (b *Bundle) look(ctx context.Context) (parsed, []string) {
+	all := b.read(ctx, lib.Host{}, false)
 	named := b.checkCode.named
 	b.closeChecks()
 	return all, named

@@ -61,7 +61,7 @@ func TestCodeSuites(t *testing.T) {
 		}
 		tested++
 		t.Run(filepath.Base(file), func(t *testing.T) {
-			b, err := Read(file, ReadOptions{})
+			b, err := Read(t.Context(), file, ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -83,7 +83,7 @@ func TestCodeSuites(t *testing.T) {
 func told(t *testing.T, b *Bundle) string {
 	t.Helper()
 	var out strings.Builder
-	suite, problems, err := b.SuiteIn(t.Context(), lib.Host{Environ: os.Environ})
+	suite, problems, err := b.Suite(t.Context(), lib.Host{Environ: os.Environ})
 	if found, ok := errors.AsType[doc.Problems](err); ok {
 		problems = append(problems, found...)
 	} else if err != nil {

@@ -26,7 +26,7 @@ func suiteIn(t *testing.T, files map[string]string) *Bundle {
 	for name, text := range files {
 		write(t, filepath.Join(dir, name), text)
 	}
-	b, err := Read("a.ts", ReadOptions{Dir: dir})
+	b, err := Read(t.Context(), "a.ts", ReadOptions{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func suiteIn(t *testing.T, files map[string]string) *Bundle {
 // loaded is a suite in code that has no problems, with its cases by id.
 func loaded(t *testing.T, b *Bundle, h lib.Host) (*plumb.Suite, map[string]*plumb.Case) {
 	t.Helper()
-	suite, warnings, err := b.SuiteIn(t.Context(), h)
+	suite, warnings, err := b.Suite(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func codeCases(pairs ...string) string {
 }
 
 func TestCodeSuite(t *testing.T) {
-	b, err := Read("testdata/suites-ts/basic/basic.suite.ts", ReadOptions{})
+	b, err := Read(t.Context(), "testdata/suites-ts/basic/basic.suite.ts", ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ export default { one: { id: "one", prompt: "p", assert(report) { assert.equal(re
 		t.Errorf("workspace -want +got:\n%s", diff)
 	}
 	to := filepath.Join(t.TempDir(), "bundle")
-	if err := b.Write(to); err != nil {
+	if err := b.Write(t.Context(), to); err != nil {
 		t.Fatal(err)
 	}
 	open := func() *Bundle {
@@ -182,7 +182,7 @@ export default { one: { id: "one", prompt: "p", assert(report) { assert.equal(re
 		t.Errorf("workspace:\n%s", diff)
 	}
 	// A bundle can be stored anew.
-	if err := again.Write(filepath.Join(t.TempDir(), "second")); err != nil {
+	if err := again.Write(t.Context(), filepath.Join(t.TempDir(), "second")); err != nil {
 		t.Error(err)
 	}
 	if verdicts, err := assertOn(t.Context(), byID["one"], "this"); err != nil || !verdicts[0].Pass {
@@ -190,7 +190,7 @@ export default { one: { id: "one", prompt: "p", assert(report) { assert.equal(re
 	}
 
 	write(t, filepath.Join(dir, "fixture", "f.txt"), "changed")
-	_, warnings, err := open().SuiteIn(t.Context(), lib.Host{})
+	_, warnings, err := open().Suite(t.Context(), lib.Host{})
 	if err != nil || len(warnings) != 1 || !strings.Contains(warnings[0].Message, "has changed") {
 		t.Errorf("a changed template: %v, %v", warnings, err)
 	}
@@ -198,7 +198,7 @@ export default { one: { id: "one", prompt: "p", assert(report) { assert.equal(re
 		t.Fatal(err)
 	}
 	last := open()
-	gone, warnings, err := last.SuiteIn(t.Context(), lib.Host{})
+	gone, warnings, err := last.Suite(t.Context(), lib.Host{})
 	if err != nil || len(warnings) != 1 {
 		t.Fatalf("without its directory: %v, %v", warnings, err)
 	}
@@ -571,7 +571,7 @@ func TestCodeProblemsOfLoading(t *testing.T) {
 			if test.name == "loop" {
 				limit = 300 * time.Millisecond
 			}
-			_, _, err := b.SuiteIn(t.Context(), lib.Host{LoadTimeout: limit})
+			_, _, err := b.Suite(t.Context(), lib.Host{LoadTimeout: limit})
 			var problems doc.Problems
 			if !errors.As(err, &problems) || len(problems) == 0 || !strings.Contains(problems[0].String(), test.want) {
 				t.Errorf("got %v, want %s", err, test.want)
@@ -588,13 +588,13 @@ func TestCodeWorkingDir(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "sub", "a.ts"), codeCases("a", `assert.equal((await import("node:fs")).readFileSync("here.txt", "utf8"), "here")`))
 	write(t, filepath.Join(dir, "here.txt"), "here")
-	b, err := Read("sub/a.ts", ReadOptions{Dir: dir})
+	b, err := Read(t.Context(), "sub/a.ts", ReadOptions{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = b.Close() }()
 	to := filepath.Join(t.TempDir(), "bundle")
-	if err := b.Write(to); err != nil {
+	if err := b.Write(t.Context(), to); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Open(to)

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,12 +12,13 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/suite/cases"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // NewSuite makes a directory with the first, unpublished version of a suite: a copy of each file of
 // JSON Lines as a tier with the name of the file, and a manifest. [Lock] adds counts and hashes. The
 // directory must not exist. If a case is not valid in a version, the error is [doc.Problems].
-func NewSuite(dir string, files []string) error {
+func NewSuite(ctx context.Context, dir string, files []string) error {
 	version := filepath.Base(dir)
 	var invalid doc.Problems
 	if why := cases.UnsafeID(version); why != "" {
@@ -30,7 +32,7 @@ func NewSuite(dir string, files []string) error {
 	fmt.Fprintf(&manifest, "[suite]\nversion = %q\ndescription = \"\"\n", version)
 	texts := map[string][]byte{}
 	for _, file := range files {
-		b, err := Read(file, ReadOptions{})
+		b, err := Read(ctx, file, ReadOptions{})
 		if err != nil {
 			return err
 		}
@@ -41,7 +43,7 @@ func NewSuite(dir string, files []string) error {
 		name := filepath.Base(file)
 		tier := strings.TrimSuffix(name, filepath.Ext(name))
 		b.Version, b.Tier = version, tier // the rules of a version are stricter
-		_, problems := b.Validate()
+		_, problems := b.Validate(ctx, lib.Host{})
 		invalid = append(invalid, doc.Problems(problems).Errors()...)
 		if why := cases.UnsafeID(tier); why != "" {
 			return fmt.Errorf("make a suite version: tier %q %s", tier, why)

@@ -58,14 +58,14 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	for _, text := range fenced(t, "../../docs/suites.md", "json") {
-		if _, problems := NewBundle("", "suite.jsonl", []byte(text)).Validate(); len(problems) > 0 {
+		if _, problems := NewBundle("", "suite.jsonl", []byte(text)).Validate(t.Context(), lib.Host{}); len(problems) > 0 {
 			t.Errorf("%s\n%v", text, problems)
 		}
 	}
 	for _, text := range fenced(t, "../../docs/suites.md", "yaml") {
 		b := NewBundle("", "suite.yaml", []byte(text))
 		b.files = &included{Files: map[string]string{"cases.csv": "text,answer\nDog,chien\nCat,chat\n"}}
-		if _, problems := b.Validate(); len(problems) > 0 {
+		if _, problems := b.Validate(t.Context(), lib.Host{}); len(problems) > 0 {
 			t.Errorf("%s\n%v", text, problems)
 		}
 	}

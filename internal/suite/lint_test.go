@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // findings renders findings as "case control" or "case control (info)".
@@ -122,11 +124,11 @@ func TestLintPublished(t *testing.T) {
 	}
 	for _, m := range manifests {
 		for _, tier := range m.Tiers {
-			b, err := Read(m.Version+"/"+tier.Name, ReadOptions{})
+			b, err := Read(t.Context(), m.Version+"/"+tier.Name, ReadOptions{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			suite, _, err := b.Suite()
+			suite, _, err := b.Suite(t.Context(), lib.Host{})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -102,12 +103,12 @@ func (v versionDir) open(m *Manifest, t Tier) (*Bundle, error) {
 }
 
 // read reads the suite file of a tier, which must have the pinned hash.
-func (v versionDir) read(m *Manifest, t Tier) (*Bundle, error) {
+func (v versionDir) read(ctx context.Context, m *Manifest, t Tier) (*Bundle, error) {
 	b, err := v.open(m, t)
 	if err != nil || t.Hash == "" {
 		return b, err
 	}
-	if hash, err := b.Hash(); err != nil {
+	if hash, err := b.Hash(ctx); err != nil {
 		return nil, immutable(m, t, fmt.Sprintf("the file cannot be hashed: %v", errors.Unwrap(err)))
 	} else if hash != t.Hash {
 		return nil, immutable(m, t, "the file has "+hash+v.changed(t, b.data))

@@ -106,12 +106,12 @@ func ownSuite(t *testing.T, only string) []plumb.Case {
 		add(strings.ReplaceAll(file, ".", "-"), map[string]string{"file": file})
 	}
 	path := write(t, filepath.Join(dir, "s.jsonl"), text.String())
-	b, err := Read(path, ReadOptions{})
+	b, err := Read(t.Context(), path, ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close() })
-	s, _, err := b.SuiteIn(t.Context(), lib.Host{})
+	s, _, err := b.Suite(t.Context(), lib.Host{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ const suite: any[] = []; export default suite;
 	b := suiteIn(t, map[string]string{
 		"a.ts": text, "state.ts": `let n = 0; export const next = () => ++n; export const shared = { list: [] as number[] };`,
 	})
-	s, _, err := b.SuiteIn(t.Context(), lib.Host{Environ: func() []string { return []string{"WHO=me", "TMPDIR=" + os.TempDir()} }})
+	s, _, err := b.Suite(t.Context(), lib.Host{Environ: func() []string { return []string{"WHO=me", "TMPDIR=" + os.TempDir()} }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,11 +342,11 @@ func TestU9_Memory(t *testing.T) {
 	}
 	for _, body := range bodies[:len(bodies)-2] {
 		path := write(t, filepath.Join(t.TempDir(), "s.jsonl"), fmt.Sprintf(`{"id": "a", "input": "p", "assertion": {"type": "js", "expr": %q}}`, ts(body)+"; return true"))
-		b, err := Read(path, ReadOptions{})
+		b, err := Read(t.Context(), path, ReadOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, _, err := b.SuiteIn(t.Context(), lib.Host{MemoryLimit: 16 << 20})
+		s, _, err := b.Suite(t.Context(), lib.Host{MemoryLimit: 16 << 20})
 		if err != nil {
 			t.Fatal(err)
 		}

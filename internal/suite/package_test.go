@@ -10,6 +10,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 // listing renders all of the problems, one a line.
@@ -50,7 +51,7 @@ func line(id, more string) string {
 // load makes a suite of JSON lines without any problem.
 func load(t *testing.T, text string) *plumb.Suite {
 	t.Helper()
-	suite, warnings, err := NewBundle("name", "a.jsonl", []byte(text)).Suite()
+	suite, warnings, err := NewBundle("name", "a.jsonl", []byte(text)).Suite(t.Context(), lib.Host{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@
 package suite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -40,7 +41,7 @@ type ReadOptions struct {
 	Dir string
 	// Published has a directory for each published suite version; nil means the built-in versions.
 	Published fs.FS
-	// Stream leaves a file of JSON lines on disk, so that [Bundle.ValidateIn] needs little memory.
+	// Stream leaves a file of JSON lines on disk, so that [Bundle.Validate] needs little memory.
 	// The file must not change before the bundle is closed.
 	Stream bool
 	// Changed reads a tier of a version although it does not have its pinned hash, to compare it.
@@ -128,9 +129,9 @@ func (b *Bundle) Drop() {
 
 // Hash returns the suite hash. Package digest defines it for JSON lines. A YAML file has the hash of
 // the same cases as JSON lines. For code see codeHash.
-func (b *Bundle) Hash() (string, error) {
+func (b *Bundle) Hash(ctx context.Context) (string, error) {
 	if b.hash == "" && (b.Code() || cases.IsYAML(b.Path)) {
-		if _, problems := b.Validate(); len(doc.Problems(problems).Errors()) > 0 || b.hash == "" {
+		if _, problems := b.Validate(ctx, lib.Host{}); len(doc.Problems(problems).Errors()) > 0 || b.hash == "" {
 			return "", fmt.Errorf("hash suite %s: %w", b.Path, doc.Problems(problems).Errors())
 		}
 	}
@@ -187,11 +188,11 @@ func NewBundle(name, path string, data []byte) *Bundle {
 // A file or directory takes precedence over a published suite of the same name. If a manifest pins
 // the hash of the suite, the suite must have that hash, because published versions are immutable.
 // Read does not parse the cases; [Bundle.Suite] does.
-func Read(ref string, o ReadOptions) (*Bundle, error) {
+func Read(ctx context.Context, ref string, o ReadOptions) (*Bundle, error) {
 	if o.Published == nil {
 		o.Published = suites.FS()
 	}
-	b, err := o.read(ref)
+	b, err := o.read(ctx, ref)
 	if err != nil {
 		if ref == "" {
 			return nil, fmt.Errorf("read suite: %w", err)
@@ -236,7 +237,7 @@ func Parts(ref string, o ReadOptions) []string {
 	return parts
 }
 
-func (o ReadOptions) read(ref string) (*Bundle, error) {
+func (o ReadOptions) read(ctx context.Context, ref string) (*Bundle, error) {
 	if ref == "" {
 		versions, err := publishedVersions(o.Published)
 		if err != nil {
@@ -246,7 +247,7 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 			return nil, errors.New("no suite is given and none is built in")
 		}
 		ref = versions[len(versions)-1]
-		return o.published(ref, "")
+		return o.published(ctx, ref, "")
 	}
 	full := ref
 	if !filepath.IsAbs(full) {
@@ -258,11 +259,11 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 		if _, err := os.Stat(filepath.Join(full, manifestName)); err != nil {
 			return nil, noManifest(full)
 		}
-		return o.tier(onDisk(full, ref), o.Tier)
+		return o.tier(ctx, onDisk(full, ref), o.Tier)
 	case err == nil && filepath.Base(full) == manifestName:
-		return o.tier(onDisk(filepath.Dir(full), filepath.Dir(ref)), o.Tier)
+		return o.tier(ctx, onDisk(filepath.Dir(full), filepath.Dir(ref)), o.Tier)
 	case err == nil:
-		return o.file(ref, full, info)
+		return o.file(ctx, ref, full, info)
 	case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR):
 		return nil, fmt.Errorf("look for %q: %w", ref, doc.Cause(err))
 	}
@@ -270,11 +271,11 @@ func (o ReadOptions) read(ref string) (*Bundle, error) {
 	if !ok {
 		return nil, o.notFound(ref, full)
 	}
-	return o.published(version, tier)
+	return o.published(ctx, version, tier)
 }
 
 // file reads a suite file. If a manifest in the same directory names it, it must match the manifest.
-func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
+func (o ReadOptions) file(ctx context.Context, ref, full string, info fs.FileInfo) (*Bundle, error) {
 	code, yaml := lib.IsCode(ref), cases.IsYAML(ref)
 	if code || yaml || info.Mode()&fs.ModeNamedPipe == 0 { // JSON lines may come from a pipe
 		if err := doc.Regular(full, doc.SuiteBytes); err != nil {
@@ -305,7 +306,7 @@ func (o ReadOptions) file(ref, full string, info fs.FileInfo) (*Bundle, error) {
 			if o.Tier != "" && o.Tier != t.Name {
 				return nil, fmt.Errorf("it is tier %s of %s, not %s", t.Name, m.Version, o.Tier)
 			}
-			return o.open(v, m, t)
+			return o.open(ctx, v, m, t)
 		}
 	}
 	if o.Tier != "" {
@@ -353,18 +354,18 @@ func (b *Bundle) bundle() (err error) {
 }
 
 // published reads a tier of a built-in version.
-func (o ReadOptions) published(version, tier string) (*Bundle, error) {
+func (o ReadOptions) published(ctx context.Context, version, tier string) (*Bundle, error) {
 	switch {
 	case tier == "":
 		tier = o.Tier
 	case o.Tier != "" && o.Tier != tier:
 		return nil, fmt.Errorf("it names tier %s, but the selected tier is %s", tier, o.Tier)
 	}
-	return o.tier(builtIn(o.Published, version), tier)
+	return o.tier(ctx, builtIn(o.Published, version), tier)
 }
 
 // tier reads one tier of a version. Without a name the version must have only one.
-func (o ReadOptions) tier(v versionDir, name string) (*Bundle, error) {
+func (o ReadOptions) tier(ctx context.Context, v versionDir, name string) (*Bundle, error) {
 	m, err := v.manifest()
 	if err != nil {
 		return nil, err
@@ -372,7 +373,7 @@ func (o ReadOptions) tier(v versionDir, name string) (*Bundle, error) {
 	var known []string
 	for _, t := range m.Tiers {
 		if t.Name == name || name == "" && len(m.Tiers) == 1 {
-			return o.open(v, m, t)
+			return o.open(ctx, v, m, t)
 		}
 		known = append(known, t.Name)
 	}
@@ -384,11 +385,11 @@ func (o ReadOptions) tier(v versionDir, name string) (*Bundle, error) {
 }
 
 // open reads the file of a tier.
-func (o ReadOptions) open(v versionDir, m *Manifest, t Tier) (*Bundle, error) {
+func (o ReadOptions) open(ctx context.Context, v versionDir, m *Manifest, t Tier) (*Bundle, error) {
 	if o.Changed {
 		return v.open(m, t)
 	}
-	return v.read(m, t)
+	return v.read(ctx, m, t)
 }
 
 // splitPublished splits "v1.0", "v1.0/cheap" or "v1.0-cheap" if the version exists.

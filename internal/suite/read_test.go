@@ -14,6 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 const (
@@ -62,7 +63,7 @@ func edit(t *testing.T, file, old, with string) {
 
 func TestRead(t *testing.T) {
 	dir := version(t)
-	if _, _, err := Lock(dir); err != nil {
+	if _, _, err := Lock(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	plain := write(t, filepath.Join(dir, "..", "mine.suite.jsonl"), line("a", ""))
@@ -110,7 +111,7 @@ func TestRead(t *testing.T) {
 		{ref: "mine.suite.jsonl/x", err: "no such file"},
 	} {
 		t.Run(test.ref+" "+test.tier, func(t *testing.T) {
-			b, err := Read(test.ref, ReadOptions{Tier: test.tier, Dir: parent, Published: published})
+			b, err := Read(t.Context(), test.ref, ReadOptions{Tier: test.tier, Dir: parent, Published: published})
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) || !strings.Contains(plumb.Hint(err), test.hint) {
 					t.Fatalf("got %v, hint %q", err, plumb.Hint(err))
@@ -129,13 +130,13 @@ func TestRead(t *testing.T) {
 
 func TestReadImmutable(t *testing.T) {
 	dir := version(t)
-	if _, _, err := Lock(dir); err != nil {
+	if _, _, err := Lock(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(dir, "moderate.jsonl")
 	edit(t, file, "coding-002", "coding-003")
 	for _, ref := range []string{file, dir} {
-		_, err := Read(ref, ReadOptions{Tier: "moderate"})
+		_, err := Read(t.Context(), ref, ReadOptions{Tier: "moderate"})
 		if err == nil {
 			t.Fatalf("%s was read although it has changed", ref)
 		}
@@ -145,15 +146,15 @@ func TestReadImmutable(t *testing.T) {
 			t.Errorf("%s, hint %s", text, plumb.Hint(err))
 		}
 	}
-	if _, err := Read(dir, ReadOptions{Tier: "cheap"}); err != nil {
+	if _, err := Read(t.Context(), dir, ReadOptions{Tier: "cheap"}); err != nil {
 		t.Errorf("the other tier: %v", err)
 	}
 	write(t, file, "{broken")
-	if _, err := Read(file, ReadOptions{}); err == nil || !strings.Contains(err.Error(), "cannot be hashed") {
+	if _, err := Read(t.Context(), file, ReadOptions{}); err == nil || !strings.Contains(err.Error(), "cannot be hashed") {
 		t.Errorf("broken: %v", err)
 	}
 	edit(t, filepath.Join(dir, manifestName), "[suite]", "[suit]")
-	_, err := Read(filepath.Join(dir, "cheap.jsonl"), ReadOptions{})
+	_, err := Read(t.Context(), filepath.Join(dir, "cheap.jsonl"), ReadOptions{})
 	if found, ok := errors.AsType[doc.Problems](err); !ok || len(found) == 0 {
 		t.Errorf("a suite beside a broken manifest was read: %v", err)
 	}
@@ -161,19 +162,19 @@ func TestReadImmutable(t *testing.T) {
 
 func TestBundleRoundTrip(t *testing.T) {
 	dir := version(t)
-	b, err := Read(dir, ReadOptions{Tier: "moderate"})
+	b, err := Read(t.Context(), dir, ReadOptions{Tier: "moderate"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	to := filepath.Join(t.TempDir(), "run", "bundle")
-	if err := b.Write(to); err != nil {
+	if err := b.Write(t.Context(), to); err != nil {
 		t.Fatal(err)
 	}
 	again, err := Open(to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := again.Hash(); err != nil { // writing has computed that of b
+	if _, err := again.Hash(t.Context()); err != nil { // writing has computed that of b
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(b, again, cmp.AllowUnexported(Bundle{}), cmpopts.IgnoreFields(Bundle{}, "opened")); diff != "" {
@@ -205,7 +206,7 @@ func TestLock(t *testing.T) {
 	dir := version(t)
 	file := filepath.Join(dir, manifestName)
 	before := string(read(t, file))
-	m, changed, err := Lock(dir)
+	m, changed, err := Lock(t.Context(), dir)
 	if err != nil || !changed {
 		t.Fatalf("changed %v, %v", changed, err)
 	}
@@ -217,21 +218,21 @@ func TestLock(t *testing.T) {
 	if diff := cmp.Diff(want, string(read(t, file))); diff != "" {
 		t.Errorf("manifest (-want +got):\n%s", diff)
 	}
-	if problems, err := Verify(dir); err != nil || len(problems) > 0 {
+	if problems, err := Verify(t.Context(), dir); err != nil || len(problems) > 0 {
 		t.Errorf("verify: %v, %v", problems, err)
 	}
-	if _, changed, err = Lock(dir); err != nil || changed {
+	if _, changed, err = Lock(t.Context(), dir); err != nil || changed {
 		t.Errorf("again: changed %v, %v", changed, err)
 	}
 
 	// Spelling may change, content may not.
 	edit(t, filepath.Join(dir, "cheap.jsonl"), `"id": "coding-001"`, `"id":"coding-001"`)
-	if _, changed, err = Lock(dir); err != nil || changed {
+	if _, changed, err = Lock(t.Context(), dir); err != nil || changed {
 		t.Errorf("after a change of spelling: changed %v, %v", changed, err)
 	}
 	edit(t, filepath.Join(dir, "cheap.jsonl"), `"hi"`, `"ho"`)
 	locked := string(read(t, file))
-	_, _, err = Lock(dir)
+	_, _, err = Lock(t.Context(), dir)
 	if err == nil || !strings.Contains(err.Error(), "tier cheap of v1.0 has changed") || !strings.Contains(plumb.Hint(err), "new version") {
 		t.Errorf("lock of a changed version: %v, hint %q", err, plumb.Hint(err))
 	}
@@ -243,12 +244,12 @@ func TestLock(t *testing.T) {
 func TestLockRefuses(t *testing.T) {
 	dir := version(t)
 	edit(t, filepath.Join(dir, "cheap.jsonl"), `"contains"`, `"contain"`)
-	_, _, err := Lock(dir)
+	_, _, err := Lock(t.Context(), dir)
 	if found, ok := errors.AsType[doc.Problems](err); !ok || len(found) != 1 || !strings.Contains(found[0].Message, `"contain"`) {
 		t.Errorf("got %v", err)
 	}
 	write(t, filepath.Join(dir, "cheap.jsonl"), blankText)
-	if _, _, err := Lock(dir); err == nil || !strings.Contains(err.Error(), "no cases") {
+	if _, _, err := Lock(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "no cases") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -263,7 +264,7 @@ func TestVerify(t *testing.T) {
 	edit(t, file, `version = "v1.0"`, `version = "v1.1"`)
 	edit(t, filepath.Join(dir, "moderate.jsonl"), `"hi"`, `"ho"`)
 	write(t, filepath.Join(dir, "extra.jsonl"), "")
-	problems, err := Verify(dir)
+	problems, err := Verify(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +287,7 @@ manifest.toml:19:1: warning: assertion_types lists "regex", which no case uses
 	if err != nil {
 		t.Fatal(err)
 	}
-	hash, err := b.Hash()
+	hash, err := b.Hash(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,14 +299,14 @@ manifest.toml:19:1: warning: assertion_types lists "regex", which no case uses
 	if err := os.Remove(filepath.Join(dir, "cheap.jsonl")); err != nil {
 		t.Fatal(err)
 	}
-	if problems, err = Verify(dir); err != nil || !strings.Contains(listing(problems), "cheap.jsonl: no such file") && !strings.Contains(listing(problems), "cannot find") {
+	if problems, err = Verify(t.Context(), dir); err != nil || !strings.Contains(listing(problems), "cheap.jsonl: no such file") && !strings.Contains(listing(problems), "cannot find") {
 		t.Errorf("%v, %v", listing(problems), err)
 	}
 	write(t, file, "x =")
-	if problems, err = Verify(dir); err != nil || len(problems) != 1 {
+	if problems, err = Verify(t.Context(), dir); err != nil || len(problems) != 1 {
 		t.Errorf("%v, %v", problems, err)
 	}
-	if _, err = Verify(t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
+	if _, err = Verify(t.Context(), t.TempDir()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -314,22 +315,22 @@ manifest.toml:19:1: warning: assertion_types lists "regex", which no case uses
 func TestVerifyCode(t *testing.T) {
 	dir := version(t)
 	edit(t, filepath.Join(dir, "cheap.jsonl"), `{"type": "contains"}`, `{"type": "js", "expr": "output === vars."}`)
-	problems, err := Verify(dir)
+	problems, err := Verify(t.Context(), dir)
 	if err != nil || !strings.Contains(listing(problems), "cheap.jsonl:1:109: not JavaScript: ") {
 		t.Errorf("%s, %v", listing(problems), err)
 	}
 	edit(t, filepath.Join(dir, "cheap.jsonl"), `vars.`, `1`)
-	if problems, err = Verify(dir); err != nil || strings.Contains(listing(problems), "cheap.jsonl:") {
+	if problems, err = Verify(t.Context(), dir); err != nil || strings.Contains(listing(problems), "cheap.jsonl:") {
 		t.Errorf("%s, %v", listing(problems), err)
 	}
 }
 
 func TestNewVersion(t *testing.T) {
 	dir := version(t)
-	if _, _, err := Lock(dir); err != nil {
+	if _, _, err := Lock(t.Context(), dir); err != nil {
 		t.Fatal(err)
 	}
-	made, err := NewVersion(dir, "")
+	made, err := NewVersion(t.Context(), dir, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -347,18 +348,18 @@ func TestNewVersion(t *testing.T) {
 		t.Error("the copy is not complete")
 	}
 	write(t, filepath.Join(made, "cheap.jsonl"), line("coding-001", `, "metadata": {"tokens_est": 40}`)+"\n"+line("coding-009", ""))
-	if _, changed, err := Lock(made); err != nil || !changed {
+	if _, changed, err := Lock(t.Context(), made); err != nil || !changed {
 		t.Errorf("lock of the new version: %v", err)
 	}
 
-	if _, err := NewVersion(dir, ""); err == nil || !strings.Contains(err.Error(), "exists") {
+	if _, err := NewVersion(t.Context(), dir, ""); err == nil || !strings.Contains(err.Error(), "exists") {
 		t.Errorf("got %v", err)
 	}
-	if made, err = NewVersion(dir, "v2.0"); err != nil || filepath.Base(made) != "v2.0" {
+	if made, err = NewVersion(t.Context(), dir, "v2.0"); err != nil || filepath.Base(made) != "v2.0" {
 		t.Errorf("%s, %v", made, err)
 	}
 	for _, name := range []string{"../v9", "a/b", "con"} {
-		if _, err := NewVersion(dir, name); err == nil {
+		if _, err := NewVersion(t.Context(), dir, name); err == nil {
 			t.Errorf("version %q was made", name)
 		}
 	}
@@ -379,12 +380,12 @@ func TestPublished(t *testing.T) {
 	}
 	for _, m := range manifests {
 		for _, tier := range m.Tiers {
-			b, err := Read(m.Version+"/"+tier.Name, ReadOptions{})
+			b, err := Read(t.Context(), m.Version+"/"+tier.Name, ReadOptions{})
 			if err != nil {
 				t.Error(err)
 				continue
 			}
-			suite, _, err := b.Suite()
+			suite, _, err := b.Suite(t.Context(), lib.Host{})
 			if err != nil {
 				t.Error(err)
 			} else if suite.Hash != tier.Hash || len(suite.Cases) != tier.TestCount {

@@ -13,18 +13,12 @@ import (
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
-// Suite is [Bundle.SuiteIn] with the zero Host: code has no environment variables and its output is
-// dropped.
-func (b *Bundle) Suite() (*plumb.Suite, []doc.Problem, error) {
-	return b.SuiteIn(context.Background(), lib.Host{})
-}
-
-// SuiteIn makes a suite of the bundle. It parses the file, or executes it if it is code. Code runs
-// until [Bundle.Close], and its assertions are calls of it. SuiteIn finds all problems of the file
+// Suite makes a suite of the bundle. It parses the file, or executes it if it is code. Code runs
+// until [Bundle.Close], and its assertions are calls of it. Suite finds all problems of the file
 // at once. If one of them makes the suite unusable, the error is [doc.Problems] and lists all that
-// are not warnings. The warnings are returned in both cases. If SuiteIn is called again for code,
+// are not warnings. The warnings are returned in both cases. If Suite is called again for code,
 // only the last suite can judge.
-func (b *Bundle) SuiteIn(ctx context.Context, h lib.Host) (*plumb.Suite, []doc.Problem, error) {
+func (b *Bundle) Suite(ctx context.Context, h lib.Host) (*plumb.Suite, []doc.Problem, error) {
 	p := b.read(ctx, h, true)
 	if err := p.Problems.Err(); err != nil {
 		if closeErr := b.Close(); closeErr != nil {
@@ -101,14 +95,9 @@ func unusable(problems doc.Problems) (none parsed) {
 	return none
 }
 
-// Validate is [Bundle.ValidateIn] with the zero Host.
-func (b *Bundle) Validate() (cases.Summary, []doc.Problem) {
-	return b.ValidateIn(context.Background(), lib.Host{})
-}
-
-// ValidateIn does what [Bundle.SuiteIn] does without keeping the cases, and returns all problems,
+// Validate does what [Bundle.Suite] does without keeping the cases, and returns all problems,
 // including warnings.
-func (b *Bundle) ValidateIn(ctx context.Context, h lib.Host) (cases.Summary, []doc.Problem) {
+func (b *Bundle) Validate(ctx context.Context, h lib.Host) (cases.Summary, []doc.Problem) {
 	p := b.read(ctx, h, false)
 	if err := b.Close(); err != nil {
 		p.Problems = append(p.Problems, doc.Problem{

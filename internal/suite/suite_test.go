@@ -13,14 +13,15 @@ import (
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/digest"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/suite/lib"
 )
 
 func TestYAMLSuite(t *testing.T) {
-	b, err := Read("cases/testdata/suite/good.yaml", ReadOptions{})
+	b, err := Read(t.Context(), "cases/testdata/suite/good.yaml", ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite, warnings, err := b.Suite()
+	suite, warnings, err := b.Suite(t.Context(), lib.Host{})
 	if err != nil || len(warnings) > 0 || b.Code() {
 		t.Fatal(warnings, err)
 	}
@@ -60,19 +61,19 @@ func TestYAMLSuite(t *testing.T) {
 	if len(suite.Cases[0].Assertions) != 1 || len(suite.Cases[1].Assertions) != 2 {
 		t.Error("checks are missing")
 	}
-	if found, err := b.Hash(); err != nil || found != hash {
+	if found, err := b.Hash(t.Context()); err != nil || found != hash {
 		t.Errorf("hash %s, %v", found, err)
 	}
 
 	to := filepath.Join(t.TempDir(), "bundle")
-	if err := b.Write(to); err != nil {
+	if err := b.Write(t.Context(), to); err != nil {
 		t.Fatal(err)
 	}
 	opened, err := Open(to)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _, err := opened.Suite()
+	again, _, err := opened.Suite(t.Context(), lib.Host{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,19 +90,19 @@ func TestStream(t *testing.T) {
 		"sorted": data, "unsorted": unsorted, "empty": nil, "invalid": []byte("{}"),
 	} {
 		file := write(t, filepath.Join(t.TempDir(), "suite.jsonl"), string(text))
-		streamed, err := Read(file, ReadOptions{Stream: true})
+		streamed, err := Read(t.Context(), file, ReadOptions{Stream: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, found := streamed.Validate()
-		want, problems := NewBundle("suite", file, text).Validate()
+		got, found := streamed.Validate(t.Context(), lib.Host{})
+		want, problems := NewBundle("suite", file, text).Validate(t.Context(), lib.Host{})
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
 		if diff := cmp.Diff(listing(problems), listing(found)); diff != "" {
 			t.Errorf("%s: -want +got:\n%s", name, diff)
 		}
-		if hash, err := streamed.Hash(); got.Hash != "" && (err != nil || hash != got.Hash) {
+		if hash, err := streamed.Hash(t.Context()); got.Hash != "" && (err != nil || hash != got.Hash) {
 			t.Errorf("%s: Hash gives %s, %v", name, hash, err)
 		}
 	}
@@ -113,8 +114,8 @@ func TestSuiteAndValidate(t *testing.T) {
 		"a.jsonl": line("a", "") + "\n" + line("A", `, "nope": 1`), "b.jsonl": "", "c.jsonl": line("a", ""), "d.yaml": "cases: [{id: a}]\nskills: nowhere",
 		"e.yaml": "[", "f.yaml": "[]", "g.yaml": "- {id: a, input: '', ideal: x, assertion: {type: contains}}", "h.yaml": "cases: []\nskills: nowhere",
 	} {
-		_, problems := NewBundle("test", name, []byte(text)).Validate()
-		suite, warnings, err := NewBundle("test", name, []byte(text)).Suite()
+		_, problems := NewBundle("test", name, []byte(text)).Validate(t.Context(), lib.Host{})
+		suite, warnings, err := NewBundle("test", name, []byte(text)).Suite(t.Context(), lib.Host{})
 		again := doc.Problems(warnings)
 		if found, ok := errors.AsType[doc.Problems](err); ok {
 			again = append(again, found...)

@@ -42,7 +42,7 @@ func Published() ([]*Manifest, error) {
 // returns all differences and the problems of an invalid manifest, in order of position. The
 // version is valid if all of them are warnings. The error is that of a manifest that cannot be
 // read.
-func Verify(dir string) ([]doc.Problem, error) {
+func Verify(ctx context.Context, dir string) ([]doc.Problem, error) {
 	v := onDisk(dir, dir)
 	data, err := v.text()
 	if err != nil {
@@ -52,12 +52,12 @@ func Verify(dir string) ([]doc.Problem, error) {
 	m, problems := parseManifest(shown, data)
 	r := &manifestReader{file: shown, lines: indexTOML(data), problems: problems}
 	if len(problems.Errors()) == 0 {
-		r.verify(v, m)
+		r.verify(ctx, v, m)
 	}
 	return r.problems.Sorted(), nil
 }
 
-func (r *manifestReader) verify(v versionDir, m *Manifest) {
+func (r *manifestReader) verify(ctx context.Context, v versionDir, m *Manifest) {
 	if base := filepath.Base(v.shown); base != m.Version && base != "." && base != ".." {
 		r.warn([]string{"suite", "version"},
 			fmt.Sprintf("the version is %s, but its directory is %s", m.Version, base), "")
@@ -65,7 +65,7 @@ func (r *manifestReader) verify(v versionDir, m *Manifest) {
 	var used cases.Summary
 	held := make([]map[string]string, len(m.Tiers)) // case hashes by id
 	for i, t := range m.Tiers {
-		held[i] = r.verifyTier(v, m, t, &used)
+		held[i] = r.verifyTier(ctx, v, m, t, &used)
 	}
 	r.verifyCases(m, held)
 	r.verifyWords("categories", m.Categories, used.Categories)
@@ -84,14 +84,16 @@ func (r *manifestReader) verify(v versionDir, m *Manifest) {
 }
 
 // verifyTier checks one tier, adds to the words in use, and returns the hashes of its cases by id.
-func (r *manifestReader) verifyTier(v versionDir, m *Manifest, t Tier, used *cases.Summary) map[string]string {
+func (r *manifestReader) verifyTier(
+	ctx context.Context, v versionDir, m *Manifest, t Tier, used *cases.Summary,
+) map[string]string {
 	at := func(key string) []string { return []string{"tiers", t.Name, key} }
 	b, err := v.open(m, t)
 	if err != nil {
 		r.add(at("file"), err.Error(), "")
 		return nil
 	}
-	p := b.read(context.Background(), lib.Host{}, true)
+	p := b.read(ctx, lib.Host{}, true)
 	b.closeChecks()
 	r.problems = append(r.problems, p.Problems...)
 	if p.Problems.Err() != nil {
@@ -203,15 +205,15 @@ func some(ids []string) string {
 // manifest.cases, so that messages can name a case that changes later. From then on the version is
 // published. If a tier already has another pinned hash, Lock returns an error and writes nothing. It
 // returns the resulting manifest, and whether it or the record has changed.
-func Lock(dir string) (*Manifest, bool, error) {
-	m, changed, err := lock(dir)
+func Lock(ctx context.Context, dir string) (*Manifest, bool, error) {
+	m, changed, err := lock(ctx, dir)
 	if err != nil {
 		return nil, false, fmt.Errorf("lock %s: %w", dir, err)
 	}
 	return m, changed, nil
 }
 
-func lock(dir string) (*Manifest, bool, error) {
+func lock(ctx context.Context, dir string) (*Manifest, bool, error) {
 	v := onDisk(dir, dir)
 	old, err := v.text()
 	if err != nil {
@@ -231,7 +233,7 @@ func lock(dir string) (*Manifest, bool, error) {
 			errs = append(errs, err)
 			continue
 		}
-		s, found := b.Validate()
+		s, found := b.Validate(ctx, lib.Host{})
 		if bad := doc.Problems(found).Errors(); len(bad) > 0 {
 			problems = append(problems, bad...)
 			continue
@@ -291,15 +293,15 @@ func lock(dir string) (*Manifest, bool, error) {
 // unpublished version, without pinned hashes and without a date. name is the name of the new
 // version; "" means the next number, v1.1 after v1.0. A version with a tier that does not have its
 // pinned hash is an error. NewVersion returns the new directory.
-func NewVersion(dir, name string) (string, error) {
-	made, err := newVersion(dir, name)
+func NewVersion(ctx context.Context, dir, name string) (string, error) {
+	made, err := newVersion(ctx, dir, name)
 	if err != nil {
 		return "", fmt.Errorf("make a new version of %s: %w", dir, err)
 	}
 	return made, nil
 }
 
-func newVersion(dir, name string) (string, error) {
+func newVersion(ctx context.Context, dir, name string) (string, error) {
 	v := onDisk(dir, dir)
 	data, err := v.text()
 	if err != nil {
@@ -310,7 +312,7 @@ func newVersion(dir, name string) (string, error) {
 		return "", err
 	}
 	for _, t := range m.Tiers {
-		if _, err := v.read(m, t); err != nil {
+		if _, err := v.read(ctx, m, t); err != nil {
 			return "", err
 		}
 	}

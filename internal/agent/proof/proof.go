@@ -234,8 +234,7 @@ func (p *Result) session(
 	); err != nil {
 		return nil, nil, err
 	}
-	//nolint:contextcheck // finding a version has its own time limit
-	runner, err := agent.New(scripted(c, address+path+spec.Proof.Path), scriptedEnv(env))
+	runner, err := agent.New(ctx, scripted(c, address+path+spec.Proof.Path), scriptedEnv(env))
 	if err != nil {
 		return nil, nil, err
 	}
