@@ -14,8 +14,8 @@ type Sections struct {
 	Skills    []string
 }
 
-// ReadSections reads a suite in YAML that is a mapping: its sections, and the given keys, which make its cases.
-// Relative paths start at dir.
+// ReadSections reads a suite in YAML that is a mapping: its sections, and the given keys, which
+// make its cases. Relative paths start at dir.
 func ReadSections(file, dir string, v doc.Value, keys []setting.Field) (s Sections, _ doc.Problems) {
 	r := newSuiteReader(file, dir)
 	r.Object(v, "suite", append(r.sectionFields(&s), keys...))

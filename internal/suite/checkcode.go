@@ -80,7 +80,8 @@ func (b *Bundle) Starts(ctx context.Context) []string {
 	return named
 }
 
-// look reads the cases for what they name. It returns their content, and what the checks would start.
+// look reads the cases for what they name. It returns their content, and what the checks would
+// start.
 func (b *Bundle) look(ctx context.Context) (parsed, []string) {
 	all := b.read(ctx, lib.Host{}, false)
 	named := b.checkCode.named

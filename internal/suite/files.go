@@ -12,7 +12,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// included are the prompt and data files of a suite. The names of files and patterns are those that the suite uses.
+// included are the prompt and data files of a suite. The names of files and patterns are those that
+// the suite uses.
 type included struct {
 	// dir is the base of relative names.
 	dir string
@@ -79,7 +80,8 @@ func (f *included) path(name string) string {
 	return filepath.Join(f.dir, filepath.FromSlash(name))
 }
 
-// near returns the hint for a name without a file: a similar name in its directory, or where names start.
+// near returns the hint for a name without a file: a similar name in its directory, or where names
+// start.
 func (f *included) near(name string) string {
 	var names []string
 	if entries, err := os.ReadDir(filepath.Dir(f.path(name))); err == nil {

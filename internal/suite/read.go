@@ -1,9 +1,9 @@
 // Package suite reads suites. It reads a suite file into a [Bundle], makes a suite of a Bundle, and
 // reads a manifest.toml into a [Manifest].
 //
-// A suite is a file of JSON lines, a YAML file, or a module in TypeScript or JavaScript. Package cases
-// reads the first two. A module is bundled when it is read and executed when it is loaded; its
-// assertions are calls of its functions.
+// A suite is a file of JSON lines, a YAML file, or a module in TypeScript or JavaScript. Package
+// cases reads the first two. A module is bundled when it is read and executed when it is loaded;
+// its assertions are calls of its functions.
 package suite
 
 import (
@@ -58,7 +58,8 @@ type Bundle struct {
 	file string
 	// hash is the suite hash once it is known.
 	hash string
-	// origin is the absolute path of the suite file, the base of its relative paths; "" if it has none.
+	// origin is the absolute path of the suite file, the base of its relative paths; "" if it has
+	// none.
 	origin string
 	// dir is the working directory of a suite in code: the user's when it was read.
 	dir string
@@ -81,8 +82,8 @@ type Bundle struct {
 	checkCode *checkCode
 }
 
-// Facts describe a bundle. Version, Tier, Description and the estimates come from a manifest; without
-// one they are zero.
+// Facts describe a bundle. Version, Tier, Description and the estimates come from a manifest;
+// without one they are zero.
 type Facts struct {
 	// Name is the label of results: version and tier of a published suite, such as "v1.0-cheap",
 	// otherwise the file's name without its extension.
@@ -127,8 +128,8 @@ func (b *Bundle) Drop() {
 	}
 }
 
-// Hash returns the suite hash. Package digest defines it for JSON lines. A YAML file has the hash of
-// the same cases as JSON lines. For code see codeHash.
+// Hash returns the suite hash. Package digest defines it for JSON lines. A YAML file has the hash
+// of the same cases as JSON lines. For code see codeHash.
 func (b *Bundle) Hash(ctx context.Context) (string, error) {
 	if b.hash == "" && (b.Code() || cases.IsYAML(b.Path)) {
 		if _, problems := b.Validate(ctx, lib.Host{}); len(doc.Problems(problems).Errors()) > 0 || b.hash == "" {
@@ -171,8 +172,8 @@ func (b *Bundle) stream() (io.ReadCloser, error) {
 	return files.Open(b.file)
 }
 
-// NewBundle makes a bundle of the content of a suite file. name is the label of results, path is the
-// file in messages.
+// NewBundle makes a bundle of the content of a suite file. name is the label of results, path is
+// the file in messages.
 func NewBundle(name, path string, data []byte) *Bundle {
 	return &Bundle{Facts: Facts{Name: name, Path: path}, data: data}
 }
@@ -274,7 +275,8 @@ func (o ReadOptions) read(ctx context.Context, ref string) (*Bundle, error) {
 	return o.published(ctx, version, tier)
 }
 
-// file reads a suite file. If a manifest in the same directory names it, it must match the manifest.
+// file reads a suite file. If a manifest in the same directory names it, it must match the
+// manifest.
 func (o ReadOptions) file(ctx context.Context, ref, full string, info fs.FileInfo) (*Bundle, error) {
 	code, yaml := lib.IsCode(ref), cases.IsYAML(ref)
 	if code || yaml || info.Mode()&fs.ModeNamedPipe == 0 { // JSON lines may come from a pipe

@@ -23,9 +23,11 @@ import (
 // caseReader turns values into cases and problems. Each goroutine has its own.
 type caseReader struct {
 	sources *sources
-	// literal is set if the texts of the case were written as they are, and are not rendered templates.
+	// literal is set if the texts of the case were written as they are, and are not rendered
+	// templates.
 	literal bool
-	// strict is set for a version, whose categories and difficulties are those of the published suites.
+	// strict is set for a version, whose categories and difficulties are those of the published
+	// suites.
 	strict bool
 	// keep is set if the caller needs the cases, and not only their problems.
 	keep bool
@@ -38,7 +40,8 @@ type caseReader struct {
 	summary  Summary
 }
 
-// caseKeys returns the keys that a case may have after it was expanded. People do not write prompt and item.
+// caseKeys returns the keys that a case may have after it was expanded. People do not write prompt
+// and item.
 func caseKeys() []string {
 	return []string{
 		"id", "category", "input", "system", "ideal", "assertion", "assertions", "metadata",
@@ -149,15 +152,16 @@ func caseKeyHint(m *doc.Member) string {
 }
 
 // Instead returns what to do in place of a word by which other tools decide whether a case runs or
-// may fail; "" for another word, or if the value has no effect there. The value is nil if it is not a
-// boolean. expectedFail is how a suite writes that field.
+// may fail; "" for another word, or if the value has no effect there. The value is nil if it is not
+// a boolean. expectedFail is how a suite writes that field.
 func Instead(word string, value *bool, expectedFail string) string {
 	word = strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(word))
 	alone := "run it alone with --case, or give it a tag and use --tag"
 	out := "leave the case out, or set " + expectedFail + " if it is known to fail"
 	for _, known := range []struct {
 		words, hint string
-		// on is the value that has an effect. If data is set, the word can also be a name for other data.
+		// on is the value that has an effect. If data is set, the word can also be a name for other
+		// data.
 		on, data bool
 	}{
 		{"only", alone, true, false},
@@ -191,7 +195,8 @@ func (r *caseReader) id(id *doc.Value) string {
 	return text
 }
 
-// group returns the value of a key by which results are grouped: any word, or one of the known words in a version.
+// group returns the value of a key by which results are grouped: any word, or one of the known
+// words in a version.
 func (r *caseReader) group(of *doc.Value, key string, known []string) string {
 	if r.strict {
 		return r.enum(of, key, known, "")
@@ -569,7 +574,8 @@ func (r *caseReader) scoring(v *doc.Value, c *plumb.Case) {
 	}
 }
 
-// transformOf returns the transform of a case, with the variables that it gets; "" if there is none.
+// transformOf returns the transform of a case, with the variables that it gets; "" if there is
+// none.
 func transformOf(v *doc.Value) string {
 	code, vars := v.Get("transform"), v.Get("vars")
 	switch {

@@ -17,9 +17,9 @@ import (
 // maxCombinations limits the cases that lists of variables make in one file.
 const maxCombinations = 10_000
 
-// expander turns the cases of a suite with prompts, variables, data and defaults into cases without them: one for each
-// case, prompt and combination of variables. It works on the values of documents, so that a rendered case is the same
-// as one that was written by hand.
+// expander turns the cases of a suite with prompts, variables, data and defaults into cases without
+// them: one for each case, prompt and combination of variables. It works on the values of
+// documents, so that a rendered case is the same as one that was written by hand.
 type expander struct {
 	sources   *sources
 	file      *File
@@ -28,7 +28,8 @@ type expander struct {
 	prompts []prompt
 	// defaults has the keys that every case gets; nil if there are none.
 	defaults *doc.Value
-	// numbered is set if a case without an id is numbered. active is set if all cases are templates.
+	// numbered is set if a case without an id is numbered. active is set if all cases are
+	// templates.
 	numbered, active bool
 	combinations     int
 	// lines is the number of lines of the last source.
@@ -52,8 +53,8 @@ func (x *expander) add(at doc.Place, message, hint string) {
 	x.problems = append(x.problems, doc.Problem{Pos: x.sources.in(at), Message: message, Hint: hint})
 }
 
-// expandParts expands the cases of a suite in YAML, and the rows of its data. literal[i] is set if the texts of
-// cases[i] are as they were written.
+// expandParts expands the cases of a suite in YAML, and the rows of its data. literal[i] is set if
+// the texts of cases[i] are as they were written.
 func (x *expander) expandParts(p parts) (cases []doc.Value, literal []bool) {
 	x.numbered = p.prompts != nil || p.data != nil
 	if p.defaults != nil {
@@ -139,7 +140,8 @@ func (x *expander) readData(v *doc.Value) []doc.Value {
 	return all
 }
 
-// rows returns the rows of a data file, which are mappings. Their lines count from the start of the file.
+// rows returns the rows of a data file, which are mappings. Their lines count from the start of the
+// file.
 func (x *expander) rows(file, text string) []doc.Value {
 	v, problems := doc.ParseData(file, []byte(text), doc.ParseYAML)
 	add := func(at doc.Place, message, hint string) {
@@ -181,9 +183,10 @@ func (x *expander) rows(file, text string) []doc.Value {
 	return v.List
 }
 
-// row turns a row of data into a case. Its columns are variables, except id and those that begin with two underscores,
-// which have the meaning that they have in promptfoo. ok is false for a row without checks that has an
-// unknown column: the name of the column is the problem, and not each row.
+// row turns a row of data into a case. Its columns are variables, except id and those that begin
+// with two underscores, which have the meaning that they have in promptfoo. ok is false for a row
+// without checks that has an unknown column: the name of the column is the problem, and not each
+// row.
 func (x *expander) row(row *doc.Value) (c doc.Value, ok bool) {
 	mapping := func(members []doc.Member) doc.Value {
 		return doc.Value{Kind: doc.Map, Place: row.Place, Members: members}
@@ -263,8 +266,8 @@ func (x *expander) unknownColumns(cells []doc.Member) (found bool) {
 }
 
 // expectation returns the check that a cell of a column __expected stands for, in the words of
-// promptfoo: a word and a value, such as contains:Paris, or the right answer itself. scored is set if
-// the row has a threshold.
+// promptfoo: a word and a value, such as contains:Paris, or the right answer itself. scored is set
+// if the row has a threshold.
 func (x *expander) expectation(cell *doc.Member, scored bool) (spec doc.Value, ok bool) {
 	v := &cell.Value
 	if v.Kind == doc.Map || v.Kind == doc.List || v.Kind == doc.Null {
@@ -343,7 +346,8 @@ func (x *expander) expand(c *doc.Value, number int) []doc.Value {
 	return expanded
 }
 
-// runsCode reports whether a case or a check has code of its own, of one of the given types, which gets the variables.
+// runsCode reports whether a case or a check has code of its own, of one of the given types, which
+// gets the variables.
 func runsCode(v *doc.Value, types ...string) bool {
 	if v.Get("transform") != nil {
 		return true
@@ -408,8 +412,8 @@ func (x *expander) promptsOf(c *doc.Value) []prompt {
 	return chosen
 }
 
-// combine returns the combinations of the values of the variables that are lists of strings, the last one changing
-// fastest.
+// combine returns the combinations of the values of the variables that are lists of strings, the
+// last one changing fastest.
 func (x *expander) combine(vars *doc.Value) []doc.Value {
 	if vars == nil {
 		return []doc.Value{{Kind: doc.Map}}
@@ -488,8 +492,8 @@ func (x *expander) one(c *doc.Value, p prompt, vars *doc.Value, item string) doc
 	return v
 }
 
-// wrap puts the prefix and the suffix of a row around the text of a rendered prompt, or of its last message. They are no
-// templates, as in promptfoo.
+// wrap puts the prefix and the suffix of a row around the text of a rendered prompt, or of its last
+// message. They are no templates, as in promptfoo.
 func (x *expander) wrap(input, c *doc.Value) {
 	prefix, suffix := c.Get("__prefix"), c.Get("__suffix")
 	if prefix == nil && suffix == nil {
@@ -564,8 +568,8 @@ func (x *expander) all() doc.Problems {
 	return x.problems
 }
 
-// withDefaults returns a case with the keys of the defaults that it does not have. Variables and metadata are merged by
-// name, and the checks of the defaults come before those of the case.
+// withDefaults returns a case with the keys of the defaults that it does not have. Variables and
+// metadata are merged by name, and the checks of the defaults come before those of the case.
 func (x *expander) withDefaults(c *doc.Value) doc.Value {
 	merged := doc.Value{Kind: doc.Map, Place: c.Place, Members: slices.Clone(c.Members)}
 	if x.defaults == nil {

@@ -95,8 +95,8 @@ func (f *File) lines(ctx context.Context) (all Content) {
 	return all
 }
 
-// hash returns the hash of JSON lines that were written to a stream. It is "" if the stream is not in
-// the order of the ids and the text is not in memory.
+// hash returns the hash of JSON lines that were written to a stream. It is "" if the stream is not
+// in the order of the ids and the text is not in memory.
 func (f *File) hash(written *digest.Stream) (string, error) {
 	hash, ok := written.Sum()
 	if !ok && f.Stream == nil {
@@ -114,8 +114,8 @@ func (f *File) unhashed(err error) doc.Problem {
 	return f.problem(err.Error(), "")
 }
 
-// notLines recognizes by its first chunk a file that does not consist of JSON lines. whole is set if
-// the chunk is the whole file.
+// notLines recognizes by its first chunk a file that does not consist of JSON lines. whole is set
+// if the chunk is the whole file.
 func (f *File) notLines(first []byte, whole bool) *doc.Problem {
 	because := func(message, hint string) *doc.Problem { return new(f.problem(message, hint)) }
 	if bytes.HasPrefix(first, []byte("\xFF\xFE")) || bytes.HasPrefix(first, []byte("\xFE\xFF")) {

@@ -146,8 +146,8 @@ func (x *expander) promptMapping(v *doc.Value) {
 	}
 }
 
-// promptFiles adds the prompt of each file that a path or a pattern names. Without a label a prompt has the name of its
-// file.
+// promptFiles adds the prompt of each file that a path or a pattern names. Without a label a prompt
+// has the name of its file.
 func (x *expander) promptFiles(v *doc.Value, pattern, label string) {
 	names, ok := x.names(v.Place, pattern)
 	if !ok {
@@ -189,7 +189,8 @@ func (x *expander) promptFiles(v *doc.Value, pattern, label string) {
 	}
 }
 
-// names returns the names of the files that a name or a pattern means. at is where the suite has it.
+// names returns the names of the files that a name or a pattern means. at is where the suite has
+// it.
 func (x *expander) names(at doc.Place, name string) (names []string, ok bool) {
 	name = strings.TrimPrefix(name, "file://")
 	if !strings.ContainsAny(name, "*?[") {

@@ -1,8 +1,8 @@
-// Package cases reads suites without code: JSON lines, or YAML with prompts, variables and data. It knows
-// the keys of a case, how templates and rows become cases, and what is wrong with a file.
+// Package cases reads suites without code: JSON lines, or YAML with prompts, variables and data. It
+// knows the keys of a case, how templates and rows become cases, and what is wrong with a file.
 //
-// It executes nothing and opens no file: whoever calls it gives the bytes of a suite, and functions for
-// the files and the code that the suite names.
+// It executes nothing and opens no file: whoever calls it gives the bytes of a suite, and functions
+// for the files and the code that the suite names.
 //
 // The reader is strict: unknown keys are errors. It reports all problems of a file at once, each
 // with its place and, if possible, with a hint.
@@ -25,8 +25,8 @@ import (
 type File struct {
 	// Path is the file in messages. By its extension the file is YAML or consists of JSON lines.
 	Path string
-	// Data is the content of the file. JSON lines that are not in memory come from Stream instead; their
-	// cases are only counted.
+	// Data is the content of the file. JSON lines that are not in memory come from Stream instead;
+	// their cases are only counted.
 	Data   []byte
 	Stream io.Reader
 	// Strict demands the categories and difficulties of the published suites.
@@ -36,27 +36,29 @@ type File struct {
 	// Hash is the suite hash if it is known. That of JSON lines is not computed again.
 	Hash string
 
-	// Sections reads a suite in YAML that is a mapping: the given keys, which make its cases, and its
-	// sections. Without it, the sections are not read.
+	// Sections reads a suite in YAML that is a mapping: the given keys, which make its cases, and
+	// its sections. Without it, the sections are not read.
 	Sections func(suite doc.Value, keys []setting.Field) doc.Problems
-	// Match returns the names of the files that a pattern means, and ReadFile the content of a file. The
-	// names are those that the suite uses, which start at its directory. Without them, there are no files.
+	// Match returns the names of the files that a pattern means, and ReadFile the content of a
+	// file. The names are those that the suite uses, which start at its directory. Without them,
+	// there are no files.
 	Match    func(pattern string) ([]string, error)
 	ReadFile func(name string) ([]byte, error)
-	// Compile prepares the code of checks. Without it, these checks are errors, and the hash of a case
-	// does not cover the files of its code.
+	// Compile prepares the code of checks. Without it, these checks are errors, and the hash of a
+	// case does not cover the files of its code.
 	Compile func(context.Context, check.Code) (check.Compiled, error)
 }
 
-// Content is the content of a suite file. If a problem is not a warning, the cases are not complete.
+// Content is the content of a suite file. If a problem is not a warning, the cases are not
+// complete.
 type Content struct {
 	Cases    []plumb.Case
 	Problems doc.Problems
 	// Summary has only counts.
 	Summary Summary
-	// Hash is the suite hash: package digest defines it for JSON lines, and a YAML file has the hash of
-	// the same cases as JSON lines. It is "" if the file has errors, or if the ids of a stream are not in
-	// their order, so that the hash needs the whole text.
+	// Hash is the suite hash: package digest defines it for JSON lines, and a YAML file has the
+	// hash of the same cases as JSON lines. It is "" if the file has errors, or if the ids of a
+	// stream are not in their order, so that the hash needs the whole text.
 	Hash string
 }
 

@@ -41,15 +41,17 @@ func (t *templates) parse(text string) (*template.Template, error) {
 	return p.Template, p.err
 }
 
-// slot is a text of a case that may be a template. key names it, and inserts says what it may insert.
+// slot is a text of a case that may be a template. key names it, and inserts says what it may
+// insert.
 type slot struct {
 	*doc.Value
 	key     string
 	inserts check.Insertion
 }
 
-// slots returns the texts of a case that have the syntax of a template. Templates are rendered within these texts, after
-// the case was parsed, so what they insert changes neither the keys of a case nor its checks.
+// slots returns the texts of a case that have the syntax of a template. Templates are rendered
+// within these texts, after the case was parsed, so what they insert changes neither the keys of a
+// case nor its checks.
 func slots(v *doc.Value) (all []slot) {
 	add := func(of *doc.Value, key string, inserts check.Insertion) {
 		of.Strings(func(s *doc.Value) bool {

@@ -85,7 +85,9 @@ func (f *File) mapping(suite doc.Value) (p parts, _ doc.Problems) {
 		return func(v doc.Value, _ string) { *to = &v }
 	}
 	keys := []setting.Field{
-		{Name: "prompts", Read: keep(&p.prompts)}, {Name: "defaults", Read: keep(&p.defaults)}, {Name: "data", Read: keep(&p.data)},
+		{Name: "prompts", Read: keep(&p.prompts)},
+		{Name: "defaults", Read: keep(&p.defaults)},
+		{Name: "data", Read: keep(&p.data)},
 		{Name: "cases", Read: func(v doc.Value, _ string) {
 			if r.Is(v, "cases", doc.List) {
 				p.cases = v.List
