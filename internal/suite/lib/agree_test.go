@@ -17,26 +17,26 @@ import (
 	"github.com/plumb-eval/plumb/internal/script"
 )
 
-// session makes sessions and checks of them by chance.
-type session struct {
+// chance makes sessions and checks of them by chance.
+type chance struct {
 	*rand.Rand
 	workspace string
 }
 
-func pick[T any](s *session, of ...T) T { return of[s.IntN(len(of))] }
+func pick[T any](s *chance, of ...T) T { return of[s.IntN(len(of))] }
 
-func (s *session) often(n int) bool { return s.IntN(n) > 0 }
+func (s *chance) often(n int) bool { return s.IntN(n) > 0 }
 
-func (s *session) command() string {
+func (s *chance) command() string {
 	return pick(s, "pnpm test", "pnpm test --watch", `bash -lc "git push -f origin"`, "git commit -m fix -m more", "ls", "", "make -- --all", "x --k=v")
 }
 
-func (s *session) path() string {
+func (s *chance) path() string {
 	return filepath.Join(s.workspace, pick(s, "out.txt", "docs/guide.md", "skills/demo/SKILL.md", "a.json"))
 }
 
 // report makes a session of which some things are not known.
-func (s *session) report() *plumb.SessionReport {
+func (s *chance) report() *plumb.SessionReport {
 	r := &plumb.SessionReport{
 		Runner: plumb.RunnerInfo{ID: "r", Kind: plumb.RunnerAgent}, FinalOutput: pick(s, "", "done", "the beginning", "all is ready"), Steps: s.IntN(4),
 		DurationMs: int64(s.IntN(4)), Events: []plumb.SessionEvent{},
@@ -87,7 +87,7 @@ func (s *session) report() *plumb.SessionReport {
 }
 
 // spec makes a check that both can say.
-func (s *session) spec() map[string]any {
+func (s *chance) spec() map[string]any {
 	kind := pick(s, "ran_command", "ran_command", "read_file", "called_tool", "tool_returned", "used_skill", "changed_file", "was_denied", "contains",
 		"file_exists", "file_contains", "max_total_tokens", "max_input_tokens", "max_cost_usd", "max_steps", "max_duration_ms",
 		"leaks_no_secret")
@@ -142,13 +142,13 @@ func (s *session) spec() map[string]any {
 }
 
 // plain is what is looked for, without how it ended.
-func (s *session) plain(kind string) map[string]any {
+func (s *chance) plain(kind string) map[string]any {
 	spec := s.wanted(kind)
 	delete(spec, "exit_code")
 	return spec
 }
 
-func (s *session) wanted(kind string) map[string]any {
+func (s *chance) wanted(kind string) map[string]any {
 	switch kind {
 	case "ran_command":
 		return pick(s,
@@ -217,7 +217,7 @@ func TestChecksAreThoseOfPackageCheck(t *testing.T) {
 		return map[string]any{"pass": verdicts[0].Pass, "reason": verdicts[0].Reason}, nil
 	}
 	v := vm(t, "testdata/agree.ts", script.Options{Host: map[string]script.HostFunc{"leaks": leaks}})
-	s := &session{rand.New(rand.NewPCG(3, 4)), ws}
+	s := &chance{rand.New(rand.NewPCG(3, 4)), ws}
 	counts := map[string]int{}
 	wrong := 0
 	rounds := 2000
