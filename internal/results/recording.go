@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/encode"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
@@ -21,7 +20,7 @@ type Cell struct {
 	Info   *plumb.CaseInfo
 	Runner *plumb.RunnerInfo
 	// encoded is Runner as JSON, for a document that has it many times; or nil.
-	encoded jsontext.Value
+	encoded encode.Raw
 }
 
 // CellAt returns the execution at an index of a run.
@@ -76,7 +75,7 @@ type Session struct {
 	Judgement          *plumb.Judgement
 	// report and verdicts are those of a session whose bytes are copied from the log; then Report
 	// and Judgement have only figures.
-	report, verdicts jsontext.Value
+	report, verdicts encode.Raw
 }
 
 // Sessions calls yield for each session-finished and session-judged event of one execution, in the
@@ -158,9 +157,9 @@ func (c *Cell) stored(s Stored) (*Recording, error) {
 			one = rec.session(ev.Repetition, ev.Session)
 		}
 		if x.Type == plumb.EventSessionFinished {
-			one.report = x.Report
+			one.report = encode.Raw(x.Report)
 		} else {
-			one.verdicts = x.Verdicts
+			one.verdicts = encode.Raw(x.Verdicts)
 		}
 		return nil
 	})

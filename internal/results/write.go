@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,14 +15,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	json2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	jsonv1 "github.com/go-json-experiment/json/v1"
-
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/calibrate"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/encode"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -58,16 +56,20 @@ type Options struct {
 // holds back the later ones.
 type Writer struct {
 	o        Options
-	runners  []jsontext.Value // encoded
-	spool    *document        // the cases that are rendered; nil before the first
-	file     *os.File         // of the spool
-	done     int              // the number of rendered cases
+	encoder  encode.Encoder
+	runners  []encode.Raw
+	spool    *document // the cases that are rendered; nil before the first
+	file     *os.File  // of the spool
+	done     int       // the number of rendered cases
 	averages []analyze.Averages
 	batch    [renderBatch]renderedCase
 }
 
 // NewWriter returns a writer of the results of one run.
-func NewWriter(o Options) *Writer { return &Writer{o: o} }
+func NewWriter(o Options) *Writer {
+	// Numbers have 12 digits, so that a sum of prices has no noise in its last ones.
+	return &Writer{o: o, encoder: encode.Encoder{Round: text.Round}}
+}
 
 // Report renders the cases that are done. It does not render those of agents before the end,
 // because their sessions are few and may be large.
@@ -86,7 +88,7 @@ func (w *Writer) Report(ev plumb.Event, run *plumb.Run) (err error) {
 		if w.file, err = os.CreateTemp(w.o.Temp, ".results-*"); err != nil {
 			return fmt.Errorf("write results: %w", err)
 		}
-		w.spool = newDocument(w.file)
+		w.spool = w.document(w.file)
 	}
 	return w.cases(w.spool, run, to)
 }
@@ -108,8 +110,8 @@ func (w *Writer) Close() error {
 
 // Write writes the whole document, once.
 func (w *Writer) Write(to io.Writer, run *plumb.Run) error {
-	out := newDocument(to)
-	out.members("{\n", suiteResult{
+	out := w.document(to)
+	out.members("{\n", &suiteResult{
 		SuitePath: run.Info.SuitePath, StartedAt: Stamp(run.StartedAt), EndedAt: Stamp(run.EndedAt),
 		DurationMs: DurationMs(run), SuiteRunArtifactDir: run.Info.ArtifactDir,
 		DeclaredTags: doc.Array(run.Info.DeclaredTags), SelectedTags: doc.Array(run.Info.SelectedTags),
@@ -129,7 +131,8 @@ func (w *Writer) Write(to io.Writer, run *plumb.Run) error {
 	out.endList(len(run.Cases))
 	fmt.Fprint(out, ",\n  \"runners\": [")
 	for i := range run.Info.Runners {
-		out.element(i, out.encode(agentSummary(run, i, w.averages[i].Summary(run, i))))
+		summary := agentSummary(run, i, w.averages[i].Summary(run, i))
+		out.element(i, out.encode(&summary))
 	}
 	out.endList(len(run.Info.Runners))
 	p := provenanceOf(run, w.o.Recorded || Recorded(run))
@@ -137,7 +140,7 @@ func (w *Writer) Write(to io.Writer, run *plumb.Run) error {
 	if w.o.Lifts != nil {
 		p.Lifts = w.o.Lifts()
 	}
-	out.members(",\n", p)
+	out.members(",\n", &p)
 	fmt.Fprint(out, "\n}\n")
 	return out.close()
 }
@@ -201,20 +204,16 @@ func (w *Writer) cases(doc *document, run *plumb.Run, to int) error {
 // render renders the next cases, as many as fit into out, on all processors.
 func (w *Writer) render(run *plumb.Run, out []renderedCase) {
 	var next atomic.Int64
-	options := plainOptions()
-	if w.o.Stored == nil {
-		options = resultOptions()
-	}
 	var workers sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(out)) {
 		workers.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
 				res, figures, err := w.renderCase(run, w.done+i)
-				buf := bytes.NewBuffer(out[i].json[:0])
+				b := out[i].json[:0]
 				if err == nil {
-					err = json2.MarshalWrite(buf, &res, options)
+					b, err = w.encoder.Append(b, &res)
 				}
-				out[i] = renderedCase{json: text.EscapeJSON(buf.Bytes()), figures: figures, err: err}
+				out[i] = renderedCase{json: text.EscapeJSON(b), figures: figures, err: err}
 			}
 		})
 	}
@@ -383,48 +382,26 @@ func named(run *plumb.Run, rates []analyze.Rate, has bool) []namedRate {
 // document writes one JSON object piece by piece and keeps the first error.
 type document struct {
 	*bufio.Writer
-	err error
+	encoder *encode.Encoder
+	err     error
 }
 
-func newDocument(w io.Writer) *document { return &document{Writer: bufio.NewWriterSize(w, 64<<10)} }
-
-// plainOptions are those of the results of executions.
-func plainOptions() json2.Options {
-	return json2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
+func (w *Writer) document(to io.Writer) *document {
+	return &document{Writer: bufio.NewWriterSize(to, 64<<10), encoder: &w.encoder}
 }
 
-// rounded returns figures as JSON with numbers of 12 digits.
-func rounded(v any) any {
-	text, err := json2.Marshal(v, resultOptions())
-	if err != nil {
-		return v // the document reports the error
-	}
-	return jsontext.Value(text)
-}
-
-// resultOptions are those of all figures. Numbers have 12 digits, so that a sum of prices has no noise
-// in its last ones.
-func resultOptions() json2.Options {
-	round := json2.MarshalToFunc(func(e *jsontext.Encoder, x float64) error {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("%v is no number of JSON", x)
-		}
-		return e.WriteToken(jsontext.Float(text.Round(x)))
-	})
-	return json2.JoinOptions(plainOptions(), json2.WithMarshalers(round))
-}
-
-// encode returns v as JSON.
-func (d *document) encode(v any, o ...json2.Options) []byte {
-	b, err := json2.Marshal(v, append(o, resultOptions())...)
+// encode returns what v points to as JSON.
+func (d *document) encode(v any) []byte {
+	b, err := d.encoder.Append(nil, v)
 	d.err = cmp.Or(d.err, err)
 	return text.EscapeJSON(b)
 }
 
-// members writes the members of v after the given text, one per line.
+// members writes the members of what v points to after the given text, one per line.
 func (d *document) members(before string, v any) {
-	b := d.encode(v, jsontext.WithIndent("  "))
-	inner := bytes.TrimSuffix(bytes.TrimPrefix(b, []byte("{\n")), []byte("\n}"))
+	var b bytes.Buffer
+	d.err = cmp.Or(d.err, json.Indent(&b, d.encode(v), "", "  "))
+	inner := bytes.TrimSuffix(bytes.TrimPrefix(b.Bytes(), []byte("{\n")), []byte("\n}"))
 	fmt.Fprintf(d, "%s%s", before, inner)
 }
 
