@@ -12,12 +12,12 @@ import (
 // the JSON does not change.
 func EscapeJSON(doc []byte) []byte { return EscapeRunes(doc, Hidden) }
 
-// EscapeRunes escapes in a JSON document the characters of strings for which escaped holds, except
-// those below DEL, which JSON escapes if it must.
+// EscapeRunes escapes in a JSON document the characters of strings for which escaped holds. It never
+// holds for printable ASCII and line feeds.
 func EscapeRunes(doc []byte, escaped func(rune) bool) []byte {
 	var out []byte
 	copied := 0
-	for at := plain(doc); at < len(doc); at += plain(doc[at:]) {
+	for at := Printable(doc); at < len(doc); at += Printable(doc[at:]) {
 		r, size := utf8.DecodeRune(doc[at:])
 		if escaped(r) {
 			out = append(out, doc[copied:at]...)
@@ -34,15 +34,16 @@ func EscapeRunes(doc []byte, escaped func(rune) bool) []byte {
 	return append(out, doc[copied:]...)
 }
 
-// plain returns the number of bytes below DEL at the beginning of text. It looks at eight at a time.
-func plain(text []byte) (n int) {
+// Printable returns the length of the beginning of s in printable ASCII. It looks at eight bytes at
+// a time.
+func Printable(s []byte) (n int) {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	for ; n+8 <= len(text); n += 8 {
-		if w := binary.LittleEndian.Uint64(text[n:]); (w|w+ones)&tops != 0 {
+	for ; len(s)-n >= 8; n += 8 {
+		if w := binary.LittleEndian.Uint64(s[n:]); (w|(w+ones)|(w-ones*' ')&^w)&tops != 0 {
 			break
 		}
 	}
-	for n < len(text) && text[n] < 0x7f {
+	for n < len(s) && s[n] >= ' ' && s[n] < 0x7f {
 		n++
 	}
 	return n
