@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/encode"
 )
 
 // CaseContent is the prompt and the checks of a case.
@@ -100,7 +101,7 @@ func canonicalValue(text []byte) []byte {
 // appendString appends s as a canonical JSON string.
 func appendString(out []byte, s string) []byte {
 	out = append(out, '"')
-	n := plain([]byte(s))
+	n := encode.Plain([]byte(s))
 	out, s = append(out, s[:n]...), s[n:]
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)

@@ -27,9 +27,7 @@ type Encoder struct {
 	// Round changes the numbers of type float64; nil changes none.
 	Round func(float64) float64
 
-	plans  sync.Map // of plans, by type
-	mu     sync.Mutex
-	making map[reflect.Type]*plan // those that are not ready
+	plans sync.Map // of plans, by type
 }
 
 // Options are those of encoding/json, without escapes for HTML.
@@ -56,28 +54,9 @@ func (e *Encoder) plan(t reflect.Type) plan {
 	if p, ok := e.plans.Load(t); ok {
 		return p.(plan) //nolint:forcetypeassert // nothing else is stored
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.making = map[reflect.Type]*plan{}
-	p := e.part(t)
-	for t, p := range e.making {
-		e.plans.Store(t, *p)
-	}
+	p := e.newPlan(t)
+	e.plans.Store(t, p)
 	return p
-}
-
-// part returns the plan of a type while plans are made.
-func (e *Encoder) part(t reflect.Type) plan {
-	if p := e.making[t]; p != nil {
-		if *p == nil { // the type contains itself
-			return func(b []byte, v reflect.Value) ([]byte, error) { return (*p)(b, v) }
-		}
-		return *p
-	}
-	p := new(plan)
-	e.making[t] = p
-	*p = e.newPlan(t)
-	return *p
 }
 
 func (e *Encoder) newPlan(t reflect.Type) plan {
@@ -116,9 +95,7 @@ func (e *Encoder) newPlan(t reflect.Type) plan {
 			return e.object(t)
 		}
 	case reflect.Struct:
-		if fields, ok := e.fields(t, nil); ok {
-			return members(fields)
-		}
+		return e.members(t)
 	default:
 	}
 	return other
@@ -144,7 +121,7 @@ func other(b []byte, v reflect.Value) ([]byte, error) {
 }
 
 func (e *Encoder) pointer(t reflect.Type) plan {
-	inner := e.part(t.Elem())
+	inner := e.plan(t.Elem())
 	return func(b []byte, v reflect.Value) ([]byte, error) {
 		if v.IsNil() {
 			return append(b, "null"...), nil
@@ -164,7 +141,7 @@ func (e *Encoder) dynamic(b []byte, v reflect.Value) ([]byte, error) {
 }
 
 func (e *Encoder) list(t reflect.Type) plan {
-	inner := e.part(t.Elem())
+	inner := e.plan(t.Elem())
 	return func(b []byte, v reflect.Value) (_ []byte, err error) {
 		if v.IsNil() {
 			return append(b, "null"...), nil
@@ -183,7 +160,7 @@ func (e *Encoder) list(t reflect.Type) plan {
 }
 
 func (e *Encoder) object(t reflect.Type) plan {
-	inner := e.part(t.Elem())
+	inner := e.plan(t.Elem())
 	return func(b []byte, v reflect.Value) (_ []byte, err error) {
 		if v.IsNil() {
 			return append(b, "null"...), nil
@@ -239,7 +216,7 @@ func (e *Encoder) fields(t reflect.Type, path []int) (all []field, ok bool) {
 		case !tagged || name == "":
 			name = f.Name
 		}
-		one := field{index: index, name: name, before: string(append(appendString(nil, name), ':')), plan: e.part(f.Type)}
+		one := field{index: index, name: name, before: string(append(appendString(nil, name), ':')), plan: e.plan(f.Type)}
 		for option := range strings.SplitSeq(options, ",") {
 			switch option {
 			case "":
@@ -259,8 +236,15 @@ func (e *Encoder) fields(t reflect.Type, path []int) (all []field, ok bool) {
 	return all, true
 }
 
-func members(fields []field) plan {
+// members returns the plan of a struct. It looks at its fields with the first value, because a type
+// can contain itself.
+func (e *Encoder) members(t reflect.Type) plan {
+	planned := sync.OnceValues(func() ([]field, bool) { return e.fields(t, nil) })
 	return func(b []byte, v reflect.Value) (_ []byte, err error) {
+		fields, ok := planned()
+		if !ok {
+			return other(b, v)
+		}
 		b = append(b, '{')
 		some := false
 		for i := range fields {
@@ -357,14 +341,14 @@ func (e *Encoder) appendFloat(b []byte, v reflect.Value) ([]byte, error) {
 func appendString(b []byte, s string) []byte {
 	b = append(b, '"')
 	for {
-		n := plain(s)
+		n := Plain([]byte(s))
 		b, s = append(b, s[:n]...), s[n:]
 		if s == "" {
 			return append(b, '"')
 		}
 		r, size := utf8.DecodeRuneInString(s)
 		s = s[size:]
-		if r >= utf8.RuneSelf && r != '\u2028' && r != '\u2029' {
+		if r >= 0x7f && r != '\u2028' && r != '\u2029' {
 			b = utf8.AppendRune(b, r)
 		} else if at := strings.IndexRune("\"\\\b\f\n\r\t", r); at >= 0 {
 			b = append(b, '\\', `"\bfnrt`[at])
@@ -374,22 +358,23 @@ func appendString(b []byte, s string) []byte {
 	}
 }
 
-// plain returns the length of the beginning of s that needs no escape: ASCII without controls, the
-// quote and the backslash. It looks at eight bytes at a time. A bit of mask is the top bit of a byte
-// that ends it. The lowest such bit is exact, because borrows only reach the bytes above.
-func plain(s string) int {
+// Plain returns the length of the beginning of s that a string of JSON has unchanged: printable
+// ASCII without the quote and the backslash. It looks at eight bytes at a time. A bit of mask is the
+// top bit of a byte that ends it. The lowest such bit is exact, because borrows and carries only
+// reach the bytes above.
+func Plain(s []byte) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	n := 0
 	for ; len(s)-n >= 8; n += 8 {
-		w := binary.LittleEndian.Uint64([]byte(s[n : n+8]))
+		w := binary.LittleEndian.Uint64(s[n:])
 		quote, backslash := w^(ones*'"'), w^(ones*'\\')
-		mask := (w | (w-ones*0x20)&^w | (quote-ones)&^quote | (backslash-ones)&^backslash) & tops
+		mask := (w | (w + ones) | (w-ones*0x20)&^w | (quote-ones)&^quote | (backslash-ones)&^backslash) & tops
 		if mask != 0 {
 			return n + bits.TrailingZeros64(mask)/8
 		}
 	}
 	for ; n < len(s); n++ {
-		if c := s[n]; c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+		if c := s[n]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
 			break
 		}
 	}
