@@ -340,8 +340,7 @@ func (r *caseReader) metadata(c *plumb.Case, v *doc.Value) {
 
 // setHashes sets the hashes of a case.
 func setHashes(c *plumb.Case, content digest.CaseContent) {
-	c.Hash = digest.Case(content)
-	c.PromptHash, c.ChecksHash = digest.Parts(content)
+	c.Hash, c.PromptHash, c.ChecksHash = digest.Parts(content)
 }
 
 // ownMetadata returns the members of an object that have a text, a number or a boolean, without
