@@ -2,10 +2,12 @@ package digest
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"hash"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
@@ -45,16 +47,15 @@ type CaseContent struct {
 //	content = {"messages": messages, "assertions": sorted(assertions, key=dumps)}
 //	if max_output_tokens: content["max_output_tokens"] = max_output_tokens
 //	"sha256:" + hashlib.sha256(("plumb-case-v1\n" + dumps(content)).encode()).hexdigest()
-func Case(c CaseContent) string { return c.canonical().hash() }
+func Case(c CaseContent) string { return sum(c.canonical().hash()) }
 
 // Parts returns [Case], and the short hashes of the two parts of a case: the prompt with the cap of
 // the answer, and the checks. Each is the first 16 hex digits of the hash that [Case] returns for a
 // case with only that part.
 func Parts(c CaseContent) (whole, prompt, checks string) {
 	all := c.canonical()
-	// A part of a string would keep the whole hash in memory, for each case of a suite.
-	short := func(part canonical) string { return strings.Clone(part.hash()[len("sha256:"):][:16]) }
-	return all.hash(), short(canonical{limit: all.limit, messages: all.messages}),
+	short := func(part canonical) string { return hex.EncodeToString(part.hash().Sum(nil)[:8]) }
+	return sum(all.hash()), short(canonical{limit: all.limit, messages: all.messages}),
 		short(canonical{assertions: all.assertions, rest: all.rest})
 }
 
@@ -93,11 +94,15 @@ func (c CaseContent) canonical() (x canonical) {
 	return x
 }
 
-func (x canonical) hash() string {
-	return Bytes(slices.Concat(
-		[]byte("plumb-case-v1\n"+`{"assertions":[`), x.assertions, []byte("]"), x.limit, []byte(`,"messages":[`), x.messages,
-		[]byte("]"), x.rest, []byte("}"),
-	))
+func (x canonical) hash() hash.Hash {
+	h := sha256.New()
+	for _, part := range [...][]byte{
+		[]byte("plumb-case-v1\n" + `{"assertions":[`), x.assertions, []byte("]"), x.limit,
+		[]byte(`,"messages":[`), x.messages, []byte("]"), x.rest, []byte("}"),
+	} {
+		h.Write(part)
+	}
+	return h
 }
 
 // canonicalValue returns one JSON value in canonical form, and a text that is not JSON as a string.

@@ -63,6 +63,7 @@ type Writer struct {
 	done     int       // the number of rendered cases
 	averages []analyze.Averages
 	batch    [renderBatch]renderedCase
+	workers  []*worker
 }
 
 // NewWriter returns a writer of the results of one run.
@@ -150,6 +151,7 @@ const (
 	// in memory. Fewer are rendered when together they exceed renderBytes.
 	renderBatch = 256
 	renderBytes = 4 << 20
+	mostKept    = renderBytes / 16
 	// renderTogether is the number of cases that are worth rendering during the run.
 	renderTogether = 16
 )
@@ -192,7 +194,7 @@ func (w *Writer) cases(doc *document, run *plumb.Run, to int) error {
 			}
 			doc.element(w.done, x.json)
 			w.done++
-			if written += len(x.json); cap(x.json) > renderBytes/16 {
+			if written += len(x.json); cap(x.json) > mostKept {
 				x.json = nil // the next cases need not be as large
 			}
 		}
@@ -201,56 +203,82 @@ func (w *Writer) cases(doc *document, run *plumb.Run, to int) error {
 	return nil
 }
 
-// render renders the next cases, as many as fit into out, on all processors.
-func (w *Writer) render(run *plumb.Run, out []renderedCase) {
-	var next atomic.Int64
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(out)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
-				res, figures, err := w.renderCase(run, w.done+i)
-				b := out[i].json[:0]
-				if err == nil {
-					b, err = w.encoder.Append(b, &res)
-				}
-				out[i] = renderedCase{json: text.EscapeJSON(b), figures: figures, err: err}
-			}
-		})
-	}
-	workers.Wait()
+// worker renders one case after the other, in the same memory.
+type worker struct {
+	*Writer
+	lines     []byte // of the log
+	summaries []*summary
+	used      int // the number of summaries of the case
+	results   []RunnerResult
+	result    caseResult
 }
 
-func (w *Writer) renderCase(run *plumb.Run, c int) (caseResult, []caseFigures, error) {
+func (m *worker) summary() *summary {
+	if m.used == len(m.summaries) {
+		m.summaries = append(m.summaries, &summary{})
+	}
+	m.used++
+	return m.summaries[m.used-1]
+}
+
+// render renders the next cases, as many as fit into out, on all processors.
+func (w *Writer) render(run *plumb.Run, out []renderedCase) {
+	for len(w.workers) < min(runtime.GOMAXPROCS(0), len(out)) {
+		w.workers = append(w.workers, &worker{Writer: w})
+	}
+	var next atomic.Int64
+	work := func(m *worker) {
+		for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
+			m.renderCase(run, w.done+i, &out[i])
+		}
+	}
+	var others sync.WaitGroup
+	for _, m := range w.workers[1:min(len(w.workers), len(out))] {
+		others.Go(func() { work(m) })
+	}
+	work(w.workers[0])
+	others.Wait()
+}
+
+// renderCase renders the case at index c into out, whose memory it reuses.
+func (m *worker) renderCase(run *plumb.Run, c int, out *renderedCase) {
 	n := len(run.Info.Runners)
 	info := &run.Cases[c]
-	res := caseResult{
+	m.lines, m.used, m.results = m.lines[:0], 0, m.results[:0]
+	if cap(m.lines) > mostKept {
+		m.lines = nil
+	}
+	*out = renderedCase{json: out.json[:0], figures: out.figures[:0]}
+	res := &m.result
+	*res = caseResult{
 		CaseID: info.ID, Prompt: info.Prompt, Item: info.Item, Source: info.Source, Tags: doc.Array(info.Tags), Passed: true, CaseHash: info.Hash,
 		Category: info.Category, Difficulty: info.Difficulty, ExpectedFail: info.ExpectedFail,
-		RunnerResults: make([]RunnerResult, n),
 	}
-	all := make([]caseFigures, n)
 	for i := range n {
-		var err error
 		rec, x := &Recording{}, CellAt(run, c*n+i)
-		x.encoded = w.runners[i]
+		x.encoded = m.runners[i]
 		switch {
 		case x.State == plumb.ExecutionPlanned:
-		case w.o.Detail == Brief && x.plain():
-			rec = x.summarized()
-		case w.o.Stored != nil:
-			rec, err = x.stored(w.o.Stored)
+		case m.o.Detail == Brief && x.plain() && x.Status.OK():
+			rec = x.summarized(m.summary())
+		case m.o.Stored != nil:
+			rec, out.err = x.stored(m.o.Stored, m)
 		default:
-			rec, err = x.Record(w.o.Sessions)
+			rec, out.err = x.Record(m.o.Sessions)
 		}
-		if err != nil {
-			return res, nil, err
+		if out.err != nil {
+			return
 		}
-		one := x.Result(rec, w.o.Detail)
-		res.RunnerResults[i] = one
+		one := x.Result(rec, m.o.Detail)
 		res.Passed = res.Passed && one.Passed
-		all[i] = caseFigures{one.Outcome != plumb.OutcomeSkipped, one.DurationMs, usageOf(x.Execution, rec)}
+		m.results = append(m.results, one)
+		out.figures = append(out.figures, caseFigures{
+			one.Outcome != plumb.OutcomeSkipped, one.DurationMs, usageOf(x.Execution, rec),
+		})
 	}
-	return res, all, nil
+	res.RunnerResults = m.results
+	out.json, out.err = m.encoder.Append(out.json, res)
+	out.json = text.EscapeJSON(out.json)
 }
 
 // columnsOf returns the rates of the columns, or nil if there is only one.
@@ -407,11 +435,11 @@ func (d *document) members(before string, v any) {
 
 // element writes the i-th element of a list, encoded as JSON, on its own line.
 func (d *document) element(i int, encoded []byte) {
-	comma := ""
 	if i > 0 {
-		comma = ","
+		_ = d.WriteByte(',') // Flush returns the error
 	}
-	fmt.Fprintf(d, "%s\n    %s", comma, encoded)
+	_, _ = d.WriteString("\n    ")
+	_, _ = d.Write(encoded)
 }
 
 func (d *document) endList(n int) {

@@ -16,6 +16,8 @@ type Stored struct {
 	Type plumb.EventType
 	// Report and Verdicts are the bytes of the log; nil if the event has none.
 	Report, Verdicts jsontext.Value
+	// failure is that of the judgement.
+	failure jsontext.Value
 
 	log      *Log
 	line     []byte
@@ -40,8 +42,11 @@ func (l *Log) stored(line []byte) (*Stored, error) {
 	})
 	if err == nil && judgement != nil {
 		err = members(judgement, func(name []byte, from, to int) {
-			if string(name) == `"verdicts"` {
+			switch string(name) {
+			case `"verdicts"`:
 				s.Verdicts = judgement[from:to]
+			case `"failure"`:
+				s.failure = judgement[from:to]
 			}
 		})
 	}
@@ -83,6 +88,14 @@ func (s *Stored) Event() (plumb.Event, error) {
 		return ev, err
 	}
 	return b.event(), err
+}
+
+// Failure decodes the failure of the judgement. It returns nil if there is none.
+func (s *Stored) Failure() (f *plumb.Failure, err error) {
+	if s.failure != nil {
+		err = s.log.unmarshal(s.failure, &f)
+	}
+	return f, err
 }
 
 var errNotJSON = errors.New("the line is not an object of JSON")
