@@ -28,7 +28,7 @@ func TestStreamedSession(t *testing.T) {
 	}
 	data = append(data, '\n')
 	l := &Writer{blobs: filepath.Join(t.TempDir(), BlobsDir)}
-	line, err := l.encode(nil, plumb.Event{Type: plumb.EventSessionFinished, Report: report})
+	line, err := l.encode(nil, &plumb.Event{Type: plumb.EventSessionFinished, Report: report})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,19 +120,19 @@ func (w *Writer) Append(ev plumb.Event, durable bool) (stored plumb.Event, done 
 		report.Redacted = union(report.Redacted, names) // report is a copy
 	}
 	ev.Report = nil
-	stored, _ = redact.Clean(w.redact, ev)
-	stored.Report = report
+	clean, _ := redact.Clean(w.redact, &ev)
+	clean.Report = report
 	line, _ := w.buffers.Get().(*[]byte)
 	if line == nil {
 		line = new([]byte)
 	}
-	if *line, err = w.encode((*line)[:0], stored); err == nil {
-		done, err = w.add(stored, *line, durable)
+	if *line, err = w.encode((*line)[:0], clean); err == nil {
+		done, err = w.add(*clean, *line, durable)
 	}
 	if cap(*line) <= mostKept {
 		w.buffers.Put(line)
 	}
-	return stored, done, err
+	return *clean, done, err
 }
 
 // union returns the sorted names of both lists.
@@ -145,8 +145,8 @@ func union(a, b []string) []string {
 // EmitOnly emits ev in its turn without writing it to the log, for events that only matter to live
 // views.
 func (w *Writer) EmitOnly(ev plumb.Event) error {
-	ev, _ = redact.Clean(w.redact, ev)
-	_, err := w.add(ev, nil, false)
+	clean, _ := redact.Clean(w.redact, &ev)
+	_, err := w.add(*clean, nil, false)
 	return err
 }
 
@@ -289,16 +289,17 @@ func (w *Writer) flush(b *batch) error {
 }
 
 // encode appends ev as a line of the log. It writes a large session to a blob first.
-func (w *Writer) encode(line []byte, ev plumb.Event) (_ []byte, err error) {
+func (w *Writer) encode(line []byte, ev *plumb.Event) (_ []byte, err error) {
 	large := ev.Report != nil && len(ev.Report.Events) > streamedEvents
 	if !large {
-		line, err = w.encoder.Append(line, &ev)
+		line, err = w.encoder.Append(line, ev)
 	}
 	if large || ev.Report != nil && len(line) > blobLimit {
-		ev.Blob, err = w.writeBlob(ev.Report)
-		ev.Report = nil
+		short := *ev
+		short.Blob, err = w.writeBlob(ev.Report)
+		short.Report = nil
 		if err == nil {
-			line, err = w.encoder.Append(line[:0], &ev)
+			line, err = w.encoder.Append(line[:0], &short)
 		}
 	}
 	if err != nil {
