@@ -27,6 +27,7 @@ var layers = map[string]int{
 	"schema":                   0,
 	"examples":                 0,
 	"third_party/genai-prices": 0,
+	"internal/encode":          0,
 	"internal/files":           0,
 	"internal/golden":          0, // only in tests
 	"internal/text":            0,

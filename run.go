@@ -103,11 +103,13 @@ const (
 
 // Usage returns the usage of the sessions of e.
 func (e *Execution) Usage() Usage {
+	counts := make([]int64, 0, 6) // together, because a run has many
 	reported := func(bit uint8, n int64) *int64 {
 		if e.Reported&bit == 0 {
 			return nil
 		}
-		return &n
+		counts = append(counts, n)
+		return &counts[len(counts)-1]
 	}
 	u := Usage{
 		InputTokens: reported(ReportedInput, e.InputTokens), OutputTokens: reported(ReportedOutput, e.OutputTokens),

@@ -2,13 +2,16 @@ package digest
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"hash"
 	"slices"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/encode"
 )
 
 // CaseContent is the prompt and the checks of a case.
@@ -44,50 +47,67 @@ type CaseContent struct {
 //	content = {"messages": messages, "assertions": sorted(assertions, key=dumps)}
 //	if max_output_tokens: content["max_output_tokens"] = max_output_tokens
 //	"sha256:" + hashlib.sha256(("plumb-case-v1\n" + dumps(content)).encode()).hexdigest()
-func Case(c CaseContent) string {
+func Case(c CaseContent) string { return sum(c.canonical().hash()) }
+
+// Parts returns [Case], and the short hashes of the two parts of a case: the prompt with the cap of
+// the answer, and the checks. Each is the first 16 hex digits of the hash that [Case] returns for a
+// case with only that part.
+func Parts(c CaseContent) (whole, prompt, checks string) {
+	all := c.canonical()
+	short := func(part canonical) string { return hex.EncodeToString(part.hash().Sum(nil)[:8]) }
+	return sum(all.hash()), short(canonical{limit: all.limit, messages: all.messages}),
+		short(canonical{assertions: all.assertions, rest: all.rest})
+}
+
+// canonical is the content of a case as canonical JSON, without what all cases have.
+type canonical struct{ assertions, limit, messages, rest []byte }
+
+func (c CaseContent) canonical() (x canonical) {
 	assertions := make([][]byte, len(c.Assertions))
 	for i, a := range c.Assertions {
 		assertions[i] = canonicalValue(a)
 	}
 	slices.SortFunc(assertions, bytes.Compare)
-
-	out := []byte("plumb-case-v1\n" + `{"assertions":[`)
-	out = append(out, bytes.Join(assertions, []byte(","))...)
-	out = append(out, ']')
+	x.assertions = bytes.Join(assertions, []byte(","))
 	if c.MaxOutputTokens != 0 {
-		out = strconv.AppendInt(append(out, `,"max_output_tokens":`...), int64(c.MaxOutputTokens), 10)
+		x.limit = strconv.AppendInt([]byte(`,"max_output_tokens":`), int64(c.MaxOutputTokens), 10)
 	}
-	out = append(out, `,"messages":[`...)
+	size := 0
+	for _, m := range c.Messages {
+		size += len(`,{"content":"","role":""}`) + len(m.Content) + len(m.Role)
+	}
+	x.messages = make([]byte, 0, size+size/16)
 	for i, m := range c.Messages {
 		if i > 0 {
-			out = append(out, ',')
+			x.messages = append(x.messages, ',')
 		}
-		out = appendString(append(out, `{"content":`...), m.Content)
-		out = append(appendString(append(out, `,"role":`...), m.Role), '}')
+		x.messages = appendString(append(x.messages, `{"content":`...), m.Content)
+		x.messages = append(appendString(append(x.messages, `,"role":`...), m.Role), '}')
 	}
-	out = append(out, ']')
 	if c.MinScore != nil {
-		out = append(append(out, `,"min_score":`...), canonicalValue(strconv.AppendFloat(nil, *c.MinScore, 'f', -1, 64))...)
+		score := canonicalValue(strconv.AppendFloat(nil, *c.MinScore, 'f', -1, 64))
+		x.rest = append(append(x.rest, `,"min_score":`...), score...)
 	}
 	if c.Transform != "" {
-		out = appendString(append(out, `,"transform":`...), c.Transform)
+		x.rest = appendString(append(x.rest, `,"transform":`...), c.Transform)
 	}
-	return Bytes(append(out, '}'))
+	return x
 }
 
-// Parts returns the short hashes of the two parts of a case: the prompt with the cap of the answer,
-// and the checks. Each is the first 16 hex digits of the hash that [Case] returns for a case with
-// only that part.
-func Parts(c CaseContent) (prompt, checks string) {
-	// A part of a string would keep the whole hash in memory, for each case of a suite.
-	short := func(part CaseContent) string { return strings.Clone(Case(part)[len("sha256:"):][:16]) }
-	return short(CaseContent{Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens}),
-		short(CaseContent{Assertions: c.Assertions, MinScore: c.MinScore, Transform: c.Transform})
+func (x canonical) hash() hash.Hash {
+	h := sha256.New()
+	for _, part := range [...][]byte{
+		[]byte("plumb-case-v1\n" + `{"assertions":[`), x.assertions, []byte("]"), x.limit,
+		[]byte(`,"messages":[`), x.messages, []byte("]"), x.rest, []byte("}"),
+	} {
+		h.Write(part)
+	}
+	return h
 }
 
 // canonicalValue returns one JSON value in canonical form, and a text that is not JSON as a string.
 func canonicalValue(text []byte) []byte {
-	p := &parser{data: text, lines: true}
+	p := &parser{data: text, lines: true, out: make([]byte, 0, len(text)+len(text)/16)}
 	p.space()
 	err := p.value()
 	p.space()
@@ -100,7 +120,7 @@ func canonicalValue(text []byte) []byte {
 // appendString appends s as a canonical JSON string.
 func appendString(out []byte, s string) []byte {
 	out = append(out, '"')
-	n := plain([]byte(s))
+	n := encode.Plain([]byte(s))
 	out, s = append(out, s[:n]...), s[n:]
 	for len(s) > 0 {
 		r, size := utf8.DecodeRuneInString(s)

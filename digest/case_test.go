@@ -72,5 +72,15 @@ func TestCase(t *testing.T) {
 		if got := digest.Case(c); got != test.want {
 			t.Errorf("%s: got %s, want %s", test.name, got, test.want)
 		}
+		c.MinScore, c.Transform = new(0.5), "output.trim()"
+		short := func(part digest.CaseContent) string { return digest.Case(part)[len("sha256:"):][:16] }
+		want := [3]string{
+			digest.Case(c), short(digest.CaseContent{Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens}),
+			short(digest.CaseContent{Assertions: c.Assertions, MinScore: c.MinScore, Transform: c.Transform}),
+		}
+		var got [3]string
+		if got[0], got[1], got[2] = digest.Parts(c); got != want {
+			t.Errorf("%s: the parts are %s, want %s", test.name, got, want)
+		}
 	}
 }

@@ -2,11 +2,11 @@ package digest
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
-	"math/bits"
 	"slices"
 	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb/internal/encode"
 )
 
 // maxDepth is the maximum nesting of values.
@@ -231,7 +231,7 @@ func (p *parser) string() error {
 	p.out = append(p.out, '"')
 	p.pos++
 	for {
-		n := plain(p.data[p.pos:])
+		n := encode.Plain(p.data[p.pos:])
 		p.out = append(p.out, p.data[p.pos:p.pos+n]...)
 		p.pos += n
 		if p.pos >= len(p.data) {
@@ -259,29 +259,6 @@ func (p *parser) string() error {
 			p.pos += size
 		}
 	}
-}
-
-// plain returns the length of the prefix of s that is unchanged in canonical strings: U+0020 to
-// U+007E without the quote and the backslash. It checks eight bytes at a time. A bit of mask is the
-// top bit of a byte that ends the prefix. The lowest such bit is exact, because borrows and carries
-// only reach the bytes above.
-func plain(s []byte) int {
-	const ones, tops = 0x0101010101010101, 0x8080808080808080
-	n := 0
-	for ; len(s)-n >= 8; n += 8 {
-		w := binary.LittleEndian.Uint64(s[n:])
-		quote, backslash := w^(ones*'"'), w^(ones*'\\')
-		mask := (w | (w + ones) | (w-ones*0x20)&^w | (quote-ones)&^quote | (backslash-ones)&^backslash) & tops
-		if mask != 0 {
-			return n + bits.TrailingZeros64(mask)/8
-		}
-	}
-	for ; n < len(s); n++ {
-		if c := s[n]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' {
-			break
-		}
-	}
-	return n
 }
 
 // escape reads one escape sequence. Surrogates need no pairing: a pair and its halves are written

@@ -80,7 +80,7 @@ func (v *values) metric(run *plumb.Run, r Rate, value func(*plumb.Execution) flo
 			continue
 		}
 		if value := value(e); value > 0 && !math.IsInf(value, 0) {
-			v.of, v.logs = append(v.of, value), append(v.logs, math.Log(value))
+			v.of = append(v.of, value)
 			if r.questions != nil {
 				clusters = append(clusters, r.questions[x])
 			}
@@ -90,6 +90,12 @@ func (v *values) metric(run *plumb.Run, r Rate, value func(*plumb.Execution) flo
 	m := Metric{N: len(v.of), Median: Quantile{nan, nan, nan}, P90: Quantile{nan, nan, nan}, Mean: unknown("")}
 	if m.N == 0 {
 		return m
+	}
+	if clusters == nil {
+		slices.Sort(v.of) // sums are taken in order
+	}
+	for _, value := range v.of {
+		v.logs = append(v.logs, math.Log(value))
 	}
 	e := CaseT(v.logs, clusters, confidence)
 	m.Mean = Estimate{math.Exp(e.Value), math.Exp(e.Lo), math.Exp(e.Hi), nan, e.Method, e.OK}

@@ -95,6 +95,9 @@ func (r *Rate) share(run *plumb.Run, items []int, last []int, rate int) {
 
 // shareAll numbers the questions of rates.
 func shareAll(run *plumb.Run, lists ...[]Rate) {
+	if len(run.Info.Runners) == 1 && !slices.ContainsFunc(run.Cases, func(c plumb.CaseInfo) bool { return c.Item != "" }) {
+		return // each case is a question
+	}
 	var questions table[int]
 	items := make([]int, len(run.Cases))
 	for c := range run.Cases {

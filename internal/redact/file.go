@@ -51,9 +51,9 @@ func (r *Redactor) InFile(name string) (found bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	w := &writer{redactor: r, to: io.Discard, names: map[string]struct{}{}}
+	w := &writer{redactor: r, to: io.Discard, names: &names{}}
 	err = errors.Join(copyAll(w, in), in.Close())
-	return len(w.names) > 0, err
+	return len(*w.names) > 0, err
 }
 
 func copyAll(w *writer, from io.Reader) error {

@@ -57,8 +57,8 @@ type Secret struct {
 // Redactor replaces each secret by [redacted:NAME]. It is safe for concurrent use. A nil Redactor
 // is valid and changes nothing.
 type Redactor struct {
-	// types caches, by type, the fields of a struct that may hold text from outside.
-	types    sync.Map
+	// cleaners are those of the types that were cleaned.
+	cleaners sync.Map
 	patterns []pattern
 	exposed  []Exposure
 	// starts holds the patterns by their first byte. shift and bucket are the index of the literal
@@ -119,30 +119,46 @@ func New(secrets []Secret, words ...string) *Redactor {
 // Hides reports whether r has a secret to hide.
 func (r *Redactor) Hides() bool { return r != nil && len(r.patterns) > 0 }
 
-// String returns s without the secrets.
-func (r *Redactor) String(s string) string {
-	return r.replaceNamed(s, nil)
+// names are those of secrets that were found; nil without any.
+type names map[string]struct{}
+
+func (n *names) add(all ...string) {
+	if *n == nil {
+		*n = names{}
+	}
+	for _, name := range all {
+		(*n)[name] = struct{}{}
+	}
 }
 
-// replaceNamed is String. It also adds the names of the replaced secrets to names, unless names is
-// nil.
-func (r *Redactor) replaceNamed(s string, names map[string]struct{}) string {
+// String returns s without the secrets.
+func (r *Redactor) String(s string) string {
+	clean, _ := r.replaceNamed(s, nil)
+	return clean
+}
+
+// replaceNamed returns s without the secrets, and whether it has some. It adds their names to found,
+// unless found is nil.
+func (r *Redactor) replaceNamed(s string, found *names) (clean string, changed bool) {
 	if !r.Hides() {
-		return s
+		return s, false
 	}
 	text := unsafe.Slice(unsafe.StringData(s), len(s)) // without a copy; it is only read
-	if clean := r.rewrite(text, names); clean != nil {
-		return string(clean)
+	if clean := r.rewrite(text, found); clean != nil {
+		return string(clean), true
 	}
-	return s
+	return s, false
 }
 
 // rewrite returns text without the secrets, or nil if it has none. It adds the names of the found
-// secrets to names, unless names is nil.
-func (r *Redactor) rewrite(text []byte, names map[string]struct{}) []byte {
+// secrets to found, unless found is nil.
+func (r *Redactor) rewrite(text []byte, found *names) []byte {
+	if len(text) < r.shortest {
+		return nil // no encoding is shorter than the secret
+	}
 	if len(text) > block {
 		var b bytes.Buffer
-		w := &writer{redactor: r, to: &b, names: names}
+		w := &writer{redactor: r, to: &b, names: found}
 		_, _ = w.Write(text) // writing to memory cannot fail
 		_ = w.Close()
 		if bytes.Equal(b.Bytes(), text) {
@@ -155,9 +171,9 @@ func (r *Redactor) rewrite(text []byte, names map[string]struct{}) []byte {
 	if len(s.found) == 0 {
 		return nil
 	}
-	if names != nil {
+	if found != nil {
 		for _, m := range s.found {
-			names[m.pattern.name] = struct{}{}
+			found.add(m.pattern.name)
 		}
 	}
 	return replace(make([]byte, 0, len(text)), text, s.found)
@@ -165,11 +181,11 @@ func (r *Redactor) rewrite(text []byte, names map[string]struct{}) []byte {
 
 // Names returns the names of the secrets in s, sorted and each once, or nil.
 func (r *Redactor) Names(s string) []string {
-	names := map[string]struct{}{}
-	if r.replaceNamed(s, names); len(names) == 0 {
+	var found names
+	if r.replaceNamed(s, &found); len(found) == 0 {
 		return nil
 	}
-	return slices.Sorted(maps.Keys(names))
+	return slices.Sorted(maps.Keys(found))
 }
 
 // replace appends text to out, with each match replaced by its marker.

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -26,8 +27,12 @@ func Clean[T any](r *Redactor, v T) (T, []string) {
 	if !r.Hides() {
 		return v, nil
 	}
-	w := walker{redactor: r, names: map[string]struct{}{}}
-	out, changed := w.clean(reflect.ValueOf(&v).Elem(), texts)
+	clean := r.cleaner(reflect.TypeFor[T](), texts)
+	if clean == nil {
+		return v, nil
+	}
+	w := walker{redactor: r}
+	out, changed := clean(&w, reflect.ValueOf(&v).Elem())
 	if !changed {
 		return v, nil
 	}
@@ -44,37 +49,90 @@ const (
 
 type walker struct {
 	redactor *Redactor
-	names    map[string]struct{}
+	names    names
 }
 
-// clean returns v without secrets, and whether it changed. A changed value is a copy.
-func (w *walker) clean(v reflect.Value, c content) (out reflect.Value, changed bool) {
-	if !mayHoldText(v.Type()) {
+// cleaner returns a value of one type without secrets, and whether it changed. A changed value is a
+// copy.
+type cleaner func(w *walker, v reflect.Value) (out reflect.Value, changed bool)
+
+// contentType is what a cleaner is for.
+type contentType struct {
+	reflect.Type
+	content
+}
+
+// cleaner returns the cleaner of a type, or nil if its values hold no text from outside.
+func (r *Redactor) cleaner(t reflect.Type, c content) cleaner {
+	key := contentType{t, c}
+	if known, ok := r.cleaners.Load(key); ok {
+		return known.(cleaner) //nolint:forcetypeassert // nothing else is stored
+	}
+	clean := r.newCleaner(t, c)
+	r.cleaners.Store(key, clean)
+	return clean
+}
+
+func (r *Redactor) newCleaner(t reflect.Type, c content) cleaner {
+	switch t.Kind() {
+	case reflect.String:
+		if t == reflect.TypeFor[string]() {
+			return cleanText
+		}
+	case reflect.Struct:
+		return r.fields(t)
+	case reflect.Interface:
+		return func(w *walker, v reflect.Value) (reflect.Value, bool) {
+			if v.IsNil() {
+				return v, false
+			}
+			clean := r.cleaner(v.Elem().Type(), c)
+			if clean == nil {
+				return v, false
+			}
+			return clean(w, v.Elem())
+		}
+	case reflect.Slice, reflect.Array, reflect.Map, reflect.Pointer:
+		if t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Uint8 {
+			return func(w *walker, v reflect.Value) (reflect.Value, bool) {
+				doc, changed := w.json(v.Bytes(), c)
+				if !changed {
+					return v, false
+				}
+				return reflect.ValueOf(doc).Convert(t), true
+			}
+		}
+		inner := r.cleaner(t.Elem(), c)
+		switch {
+		case inner == nil:
+		case t.Kind() == reflect.Map:
+			return members(inner)
+		case t.Kind() == reflect.Pointer:
+			return pointer(inner)
+		default:
+			return elements(inner)
+		}
+	default:
+	}
+	return nil
+}
+
+func cleanText(w *walker, v reflect.Value) (reflect.Value, bool) {
+	clean, changed := w.redactor.replaceNamed(v.String(), &w.names)
+	if !changed {
 		return v, false
 	}
-	switch v.Kind() {
-	case reflect.String:
-		s := w.redactor.replaceNamed(v.String(), w.names)
-		return reflect.ValueOf(s), s != v.String()
-	case reflect.Struct:
-		return w.fields(v)
-	case reflect.Slice:
-		if v.Type().Elem().Kind() == reflect.Uint8 {
-			doc, changed := w.json(v.Bytes(), c)
-			return reflect.ValueOf(doc).Convert(v.Type()), changed
-		}
-		return w.elements(v, c)
-	case reflect.Array:
-		return w.elements(v, c)
-	case reflect.Map:
-		return w.members(v, c)
-	default: // a pointer or an interface
+	return reflect.ValueOf(clean), true
+}
+
+func pointer(clean cleaner) cleaner {
+	return func(w *walker, v reflect.Value) (reflect.Value, bool) {
 		if v.IsNil() {
 			return v, false
 		}
-		inner, changed := w.clean(v.Elem(), c)
-		if !changed || v.Kind() == reflect.Interface {
-			return inner, changed
+		inner, changed := clean(w, v.Elem())
+		if !changed {
+			return v, false
 		}
 		p := reflect.New(inner.Type())
 		p.Elem().Set(inner)
@@ -82,64 +140,93 @@ func (w *walker) clean(v reflect.Value, c content) (out reflect.Value, changed b
 	}
 }
 
-func (w *walker) fields(v reflect.Value) (out reflect.Value, changed bool) {
-	out = v
-	for _, f := range w.redactor.fieldsOf(v.Type()) {
-		if inner, differs := w.clean(v.Field(f.index), f.content); differs {
-			if !changed {
-				out, changed = reflect.New(v.Type()).Elem(), true
-				out.Set(v)
-			}
-			out.Field(f.index).Set(inner)
-		}
+// fields returns the cleaner of a struct. It looks at its fields with the first value, because a type
+// can contain itself.
+func (r *Redactor) fields(t reflect.Type) cleaner {
+	type field struct {
+		index int
+		clean cleaner
 	}
-	return out, changed
+	fields := sync.OnceValue(func() (fields []field) {
+		for i := range t.NumField() {
+			f := t.Field(i)
+			tag, c := f.Tag.Get(tagKey), texts
+			if tag == "values" {
+				c = document
+			}
+			if !f.IsExported() || tag == "-" {
+				continue
+			}
+			if clean := r.cleaner(f.Type, c); clean != nil {
+				fields = append(fields, field{i, clean})
+			}
+		}
+		return fields
+	})
+	return func(w *walker, v reflect.Value) (out reflect.Value, changed bool) {
+		out = v
+		for _, f := range fields() {
+			if inner, differs := f.clean(w, v.Field(f.index)); differs {
+				if !changed {
+					out, changed = reflect.New(t).Elem(), true
+					out.Set(v)
+				}
+				out.Field(f.index).Set(inner)
+			}
+		}
+		return out, changed
+	}
 }
 
-func (w *walker) elements(v reflect.Value, c content) (out reflect.Value, changed bool) {
-	out = v
-	for i := range v.Len() {
-		if inner, differs := w.clean(v.Index(i), c); differs {
-			if !changed {
-				out, changed = reflect.New(v.Type()).Elem(), true
-				if v.Kind() == reflect.Slice {
-					out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+func elements(clean cleaner) cleaner {
+	return func(w *walker, v reflect.Value) (out reflect.Value, changed bool) {
+		out = v
+		for i := range v.Len() {
+			if inner, differs := clean(w, v.Index(i)); differs {
+				if !changed {
+					out, changed = reflect.New(v.Type()).Elem(), true
+					if v.Kind() == reflect.Slice {
+						out.Set(reflect.MakeSlice(v.Type(), v.Len(), v.Len()))
+					}
+					reflect.Copy(out, v)
 				}
-				reflect.Copy(out, v)
+				out.Index(i).Set(inner)
 			}
-			out.Index(i).Set(inner)
 		}
+		return out, changed
 	}
-	return out, changed
 }
 
-// members cleans the values of a map. Its keys come from Plumb or from the user's config.
-func (w *walker) members(v reflect.Value, c content) (out reflect.Value, changed bool) {
-	out = v
-	for at := v.MapRange(); at.Next(); {
-		if inner, differs := w.clean(at.Value(), c); differs {
-			if !changed {
-				out, changed = reflect.MakeMapWithSize(v.Type(), v.Len()), true
-				for all := v.MapRange(); all.Next(); {
-					out.SetMapIndex(all.Key(), all.Value())
+// members returns the cleaner of the values of a map. Its keys come from Plumb or from the user's
+// config.
+func members(clean cleaner) cleaner {
+	return func(w *walker, v reflect.Value) (out reflect.Value, changed bool) {
+		out = v
+		for at := v.MapRange(); at.Next(); {
+			if inner, differs := clean(w, at.Value()); differs {
+				if !changed {
+					out, changed = reflect.MakeMapWithSize(v.Type(), v.Len()), true
+					for all := v.MapRange(); all.Next(); {
+						out.SetMapIndex(all.Key(), all.Value())
+					}
 				}
+				out.SetMapIndex(at.Key(), inner)
 			}
-			out.SetMapIndex(at.Key(), inner)
 		}
+		return out, changed
 	}
-	return out, changed
 }
 
 // json cleans a JSON document. The result is still valid JSON: a number that contains a secret
 // becomes a string. Invalid JSON is treated as text.
 func (w *walker) json(doc []byte, c content) ([]byte, bool) {
-	found := map[string]struct{}{}
-	asText := w.redactor.rewrite(doc, found)
+	var found names
+	asText := w.redactor.rewrite(doc, &found)
 	if asText == nil {
 		return doc, false
 	}
 	if !json.Valid(doc) {
-		maps.Copy(w.names, found)
+		w.names.add(slices.Collect(maps.Keys(found))...)
 		return asText, true
 	}
 	in := jsontext.NewDecoder(bytes.NewReader(doc), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
@@ -160,7 +247,7 @@ func (w *walker) json(doc []byte, c content) ([]byte, bool) {
 		case token.Kind() != '"' && token.Kind() != '0', c == document && (name || token.Kind() == '0'):
 		default:
 			text := token.String()
-			if clean := w.redactor.replaceNamed(text, w.names); clean != text {
+			if clean, found := w.redactor.replaceNamed(text, &w.names); found {
 				token, changed = jsontext.String(clean), true
 			}
 		}
@@ -172,46 +259,4 @@ func (w *walker) json(doc []byte, c content) ([]byte, bool) {
 		return doc, false
 	}
 	return []byte(strings.TrimSuffix(b.String(), "\n")), true
-}
-
-// field is a field of a struct that may hold text from outside.
-type field struct {
-	index   int
-	content content
-}
-
-// fieldsOf returns the fields of a struct type that may hold text from outside.
-func (r *Redactor) fieldsOf(t reflect.Type) []field {
-	if known, ok := r.types.Load(t); ok {
-		return known.([]field) //nolint:forcetypeassert // nothing else is stored
-	}
-	var fields []field
-	for i := range t.NumField() {
-		f := t.Field(i)
-		if tag := f.Tag.Get(tagKey); f.IsExported() && tag != "-" && mayHoldText(f.Type) {
-			c := texts
-			if tag == "values" {
-				c = document
-			}
-			fields = append(fields, field{i, c})
-		}
-	}
-	r.types.Store(t, fields)
-	return fields
-}
-
-// mayHoldText reports whether a value of type t can hold text from outside, judged by t alone.
-func mayHoldText(t reflect.Type) bool {
-	switch t.Kind() {
-	case reflect.String:
-		return t == reflect.TypeFor[string]()
-	case reflect.Pointer, reflect.Map, reflect.Array:
-		return mayHoldText(t.Elem())
-	case reflect.Slice:
-		return t.Elem().Kind() == reflect.Uint8 || mayHoldText(t.Elem())
-	case reflect.Struct, reflect.Interface:
-		return true
-	default:
-		return false
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"sort"
 	"unicode/utf8"
+
+	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // view is a text after one more step of decoding or cleaning. Its marks map its bytes back to the
@@ -179,24 +181,21 @@ func (s *search) strip(v *view, sequences, lines bool) (u *view, hasSequences, h
 	return u, hasSequences, hasLines
 }
 
-// unseen returns the first place from at that [search.strip] must check, or the length of text.
-func (r *Redactor) unseen(text []byte, at int) int {
-	for ; at < len(text); at++ {
-		c := text[at]
-		if c-' ' < 0x7f-' ' || c == '\n' || c == '\t' {
-			continue
-		}
-		if c == '\r' && r.spaced && bytes.HasPrefix(text[at+1:], []byte{'\n'}) {
-			continue // always white space
-		}
-		if c < utf8.RuneSelf {
+// unseen returns the first place from at that [search.strip] must check, or the length of s.
+func (r *Redactor) unseen(s []byte, at int) int {
+	for at += text.Printable(s[at:]); at < len(s); at += text.Printable(s[at:]) {
+		switch c := s[at]; {
+		case c == '\n' || c == '\t', c == '\r' && r.spaced && bytes.HasPrefix(s[at+1:], []byte{'\n'}):
+			at++ // always white space
+		case c < utf8.RuneSelf:
 			return at
+		default:
+			char, size := utf8.DecodeRune(s[at:])
+			if ignorable(char) || char == '\u2028' || char == '\u2029' {
+				return at
+			}
+			at += size
 		}
-		char, size := utf8.DecodeRune(text[at:])
-		if ignorable(char) || char == '\u2028' || char == '\u2029' {
-			return at
-		}
-		at += size - 1
 	}
 	return at
 }

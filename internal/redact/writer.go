@@ -26,7 +26,7 @@ func (r *Redactor) Writer(w io.Writer) io.WriteCloser {
 type writer struct {
 	redactor *Redactor
 	to       io.Writer
-	names    map[string]struct{} // if not nil, collects the names of the found secrets
+	names    *names // collects the names of the found secrets; nil collects none
 	held     []byte
 	looked   int // the part of held that was searched
 	out      []byte
@@ -71,7 +71,7 @@ func (w *writer) flush(final bool) error {
 	}
 	for _, m := range found {
 		if w.names != nil {
-			w.names[m.pattern.name] = struct{}{}
+			w.names.add(m.pattern.name)
 		}
 	}
 	w.out = replace(w.out[:0], w.held[:hold], found)

@@ -5,10 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/encode"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
@@ -21,7 +20,7 @@ type Cell struct {
 	Info   *plumb.CaseInfo
 	Runner *plumb.RunnerInfo
 	// encoded is Runner as JSON, for a document that has it many times; or nil.
-	encoded jsontext.Value
+	encoded encode.Raw
 }
 
 // CellAt returns the execution at an index of a run.
@@ -76,7 +75,7 @@ type Session struct {
 	Judgement          *plumb.Judgement
 	// report and verdicts are those of a session whose bytes are copied from the log; then Report
 	// and Judgement have only figures.
-	report, verdicts jsontext.Value
+	report, verdicts encode.Raw
 }
 
 // Sessions calls yield for each session-finished and session-judged event of one execution, in the
@@ -98,7 +97,7 @@ func (s Sessions) Without(r *redact.Redactor) Sessions {
 }
 
 // Stored is [Sessions] for events that stay encoded; see [runlog.Index.Stored].
-type Stored func(caseID, runnerID string, yield func(*runlog.Stored) error) error
+type Stored func(caseID, runnerID string, buffer []byte, yield func(*runlog.Stored) error) ([]byte, error)
 
 // Record collects the sessions of the execution. Repetitions may run concurrently, so their events
 // interleave. For a session that was measured or judged again, the last event counts.
@@ -127,43 +126,60 @@ func (c *Cell) Decided(s Sessions) (*Recording, *Session, error) {
 	return rec, rec.Deciding(c.Outcome), nil
 }
 
-// plain reports whether the fold has all figures: the execution passed in its only session.
+// plain reports whether the fold has all figures: the checks decided the execution in its only
+// session.
 func (c *Cell) plain() bool {
-	return c.Status == plumb.StatusPassed && c.Sessions == 1 && c.Repeats() == 1
+	decided := c.Status == plumb.StatusPassed || c.Status == plumb.StatusFailed && c.Origin == plumb.OriginAssertion
+	return decided && c.Sessions == 1 && c.Repeats() == 1
+}
+
+// summary is the recording of a plain execution, in one piece of memory.
+type summary struct {
+	rec       Recording
+	list      [1][]*Session
+	sessions  [1]*Session
+	session   Session
+	report    plumb.SessionReport
+	judgement plumb.Judgement
 }
 
 // summarized returns the recording of a plain execution, figures only, without reading the log.
-func (c *Cell) summarized() *Recording {
-	return &Recording{Repetitions: [][]*Session{{{
-		Repetition: 1, Number: 1,
-		Report:    &plumb.SessionReport{Usage: c.Usage(), DurationMs: c.DurationMs, LatencyMs: c.LatencyMs},
-		Judgement: &plumb.Judgement{Outcome: c.Outcome, Status: c.Status, Score: c.Score},
-	}}}}
+func (c *Cell) summarized(s *summary) *Recording {
+	s.report.Usage, s.report.DurationMs, s.report.LatencyMs = c.Usage(), c.DurationMs, c.LatencyMs
+	s.judgement = plumb.Judgement{Outcome: c.Outcome, Status: c.Status, Score: c.Score}
+	s.session = Session{Repetition: 1, Number: 1, Report: &s.report, Judgement: &s.judgement}
+	s.sessions[0], s.list[0], s.rec.Repetitions = &s.session, s.sessions[:], s.list[:]
+	return &s.rec
 }
 
-// stored is Record without decoding what a document only copies.
-func (c *Cell) stored(s Stored) (*Recording, error) {
-	rec := &Recording{}
-	if c.plain() {
-		rec = c.summarized()
+// stored is Record without decoding what a document only copies. The bytes are in memory of m.
+func (c *Cell) stored(s Stored, m *worker) (*Recording, error) {
+	rec, plain := &Recording{}, c.plain()
+	if plain {
+		rec = c.summarized(m.summary())
 	}
-	err := s(c.Info.ID, c.Runner.ID, func(x *runlog.Stored) error {
+	lines, err := s(c.Info.ID, c.Runner.ID, m.lines, func(x *runlog.Stored) (err error) {
 		one := rec.Last()
-		if !c.plain() {
-			ev, err := x.Event()
-			if err != nil {
-				return err
+		if plain && x.Type == plumb.EventSessionJudged {
+			one.Judgement.Failure, err = x.Failure()
+		} else if !plain {
+			var ev plumb.Event
+			if ev, err = x.Event(); err == nil {
+				rec.Add(ev)
+				one = rec.session(ev.Repetition, ev.Session)
 			}
-			rec.Add(ev)
-			one = rec.session(ev.Repetition, ev.Session)
+		}
+		if err != nil {
+			return err
 		}
 		if x.Type == plumb.EventSessionFinished {
-			one.report = x.Report
+			one.report = encode.Raw(x.Report)
 		} else {
-			one.verdicts = x.Verdicts
+			one.verdicts = encode.Raw(x.Verdicts)
 		}
 		return nil
 	})
+	m.lines = lines
 	if err != nil {
 		return nil, fmt.Errorf("read the sessions of case %s on runner %s: %w", c.Info.ID, c.Runner.ID, err)
 	}

@@ -24,27 +24,21 @@ func (c *Cell) Result(rec *Recording, d Detail) RunnerResult {
 	res := RunnerResult{
 		Runner: c.info(), Passed: c.Status.OK(), Status: c.Status, Outcome: c.Outcome,
 		RepeatTarget: c.Repeats(), CompletedRepetitions: len(rec.Repetitions), RetryCount: rec.Retries(),
-		Cached: int(c.Cached), DurationMs: c.DurationMs, LatencyMs: c.LatencyMs, JudgeCostUSD: number(c.JudgeCostUSD),
-		Steps: c.Steps, ExecutionArtifactDir: c.Dir(root),
+		Cached: int(c.Cached), DurationMs: c.DurationMs, LatencyMs: c.LatencyMs, JudgeCostUSD: c.JudgeCostUSD,
+		Steps: c.Steps, Snapshot: c.Snapshot, ExecutionArtifactDir: c.Dir(root),
 	}
 	if c.State != plumb.ExecutionDone { // the run is over, but this execution is not done
 		res.Status, res.Outcome = plumb.StatusSkipped, plumb.OutcomeSkipped
 	}
 	if c.Priced {
-		res.CostUSD = new(number(c.CostUSD))
+		res.CostUSD = new(c.CostUSD)
 	}
 	if c.Outcome.Measured() {
-		res.Score = new(number(c.Score))
-	}
-	if c.Snapshot != nil {
-		res.Snapshot = rounded(c.Snapshot)
+		res.Score = new(c.Score)
 	}
 	if s, ok := analyze.SamplesOf(c.Run, c.Index); ok {
 		figures := s.Figures()
-		res.Samples, res.Label = rounded(&figures), s.Label
-		if figures.Sure != nil {
-			res.Sure = new(number(*figures.Sure))
-		}
+		res.Samples, res.Label, res.Sure = &figures, s.Label, figures.Sure
 	}
 	// A failed execution shows the failed session, not an average over failed and passed sessions.
 	last, shown := rec.Last(), rec.Last()
@@ -201,7 +195,7 @@ func (c *Cell) session(s *Session, d Detail) sessionResult {
 		r.Class = new(plumb.ClassUnexpectedPass())
 	}
 	if s.Judgement != nil && r.Outcome.Measured() {
-		r.Score = new(number(s.Judgement.Score))
+		r.Score = &s.Judgement.Score
 	}
 	if dir := c.SessionDir(c.Run.Info.ArtifactDir, s.Repetition, s.Number); dir != "" {
 		r.ArtifactDir, r.ExecutionArtifactDir = dir, dir // documented: both name the session's own directory

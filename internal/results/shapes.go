@@ -4,15 +4,9 @@
 package results
 
 import (
-	"fmt"
-	"math"
-
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/calibrate"
-	"github.com/plumb-eval/plumb/internal/text"
 )
 
 // The documented shapes. Keys are never renamed. docs/results.md lists the keys that Plumb adds.
@@ -33,24 +27,13 @@ type Trouble struct {
 	LogPath string              `json:"failureLogPath,omitempty"`
 }
 
-// number is a figure of an execution, without the noise in the last digits of a sum.
-type number float64
-
-// MarshalJSONTo writes 12 digits.
-func (n number) MarshalJSONTo(e *jsontext.Encoder) error {
-	if math.IsNaN(float64(n)) || math.IsInf(float64(n), 0) {
-		return fmt.Errorf("%v is no number of JSON", float64(n))
-	}
-	return e.WriteToken(jsontext.Float(text.Round(float64(n))))
-}
-
 type sessionResult struct {
 	// Runner is omitted when sessions have no artifacts.
 	Runner               any           `json:"runner,omitempty"`
 	Passed               bool          `json:"passed"`
 	Status               plumb.Status  `json:"status"`
 	Outcome              plumb.Outcome `json:"outcome"`
-	Score                *number       `json:"score"`
+	Score                *float64      `json:"score"`
 	Session              int           `json:"session"`
 	DurationMs           int64         `json:"durationMs"`
 	ExecutionArtifactDir string        `json:"executionArtifactDir,omitempty"`
@@ -74,7 +57,7 @@ type RunnerResult struct {
 	Passed                bool          `json:"passed"`
 	Status                plumb.Status  `json:"status"`
 	Outcome               plumb.Outcome `json:"outcome"`
-	Score                 *number       `json:"score"`
+	Score                 *float64      `json:"score"`
 	Session               int           `json:"session,omitempty"`
 	RepeatTarget          int           `json:"repeatTarget"`
 	CompletedRepetitions  int           `json:"completedRepetitions"`
@@ -83,19 +66,19 @@ type RunnerResult struct {
 	RetryCount            int           `json:"retryCount"`
 	// Samples and Label are absent if fewer than two repetitions were measured, or if the execution
 	// stopped early. Sure is absent if the label is undetermined.
-	Samples      any           `json:"samples,omitempty"`
-	Label        analyze.Label `json:"label,omitempty"`
-	Sure         *number       `json:"sure,omitempty"`
-	Cached       int           `json:"cached,omitempty"`
-	DurationMs   int64         `json:"durationMs"`
-	LatencyMs    int64         `json:"latencyMs,omitempty"`
-	Steps        int32         `json:"steps,omitempty"`
-	CostUSD      *number       `json:"costUsd,omitempty"`
-	JudgeCostUSD number        `json:"judgeCostUsd,omitempty"`
+	Samples      *analyze.CaseSampleFigures `json:"samples,omitempty"`
+	Label        analyze.Label              `json:"label,omitempty"`
+	Sure         *float64                   `json:"sure,omitempty"`
+	Cached       int                        `json:"cached,omitempty"`
+	DurationMs   int64                      `json:"durationMs"`
+	LatencyMs    int64                      `json:"latencyMs,omitempty"`
+	Steps        int32                      `json:"steps,omitempty"`
+	CostUSD      *float64                   `json:"costUsd,omitempty"`
+	JudgeCostUSD float64                    `json:"judgeCostUsd,omitempty"`
 	// Snapshot is the comparison with the samples of the token baseline.
-	Snapshot             any    `json:"snapshot,omitempty"`
-	ExecutionArtifactDir string `json:"executionArtifactDir,omitempty"`
-	ArtifactDir          string `json:"artifactDir,omitempty"`
+	Snapshot             *plumb.SnapshotCheck `json:"snapshot,omitempty"`
+	ExecutionArtifactDir string               `json:"executionArtifactDir,omitempty"`
+	ArtifactDir          string               `json:"artifactDir,omitempty"`
 	Trouble
 	Verdicts    any                `json:"verdicts,omitempty"`
 	Usage       *plumb.Usage       `json:"usage,omitempty"`

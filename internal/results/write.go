@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,14 +15,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	json2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	jsonv1 "github.com/go-json-experiment/json/v1"
-
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 	"github.com/plumb-eval/plumb/internal/calibrate"
 	"github.com/plumb-eval/plumb/internal/doc"
+	"github.com/plumb-eval/plumb/internal/encode"
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
@@ -58,16 +56,21 @@ type Options struct {
 // holds back the later ones.
 type Writer struct {
 	o        Options
-	runners  []jsontext.Value // encoded
-	spool    *document        // the cases that are rendered; nil before the first
-	file     *os.File         // of the spool
-	done     int              // the number of rendered cases
+	encoder  encode.Encoder
+	runners  []encode.Raw
+	spool    *document // the cases that are rendered; nil before the first
+	file     *os.File  // of the spool
+	done     int       // the number of rendered cases
 	averages []analyze.Averages
 	batch    [renderBatch]renderedCase
+	workers  []*worker
 }
 
 // NewWriter returns a writer of the results of one run.
-func NewWriter(o Options) *Writer { return &Writer{o: o} }
+func NewWriter(o Options) *Writer {
+	// Numbers have 12 digits, so that a sum of prices has no noise in its last ones.
+	return &Writer{o: o, encoder: encode.Encoder{Round: text.Round}}
+}
 
 // Report renders the cases that are done. It does not render those of agents before the end,
 // because their sessions are few and may be large.
@@ -86,7 +89,7 @@ func (w *Writer) Report(ev plumb.Event, run *plumb.Run) (err error) {
 		if w.file, err = os.CreateTemp(w.o.Temp, ".results-*"); err != nil {
 			return fmt.Errorf("write results: %w", err)
 		}
-		w.spool = newDocument(w.file)
+		w.spool = w.document(w.file)
 	}
 	return w.cases(w.spool, run, to)
 }
@@ -108,8 +111,8 @@ func (w *Writer) Close() error {
 
 // Write writes the whole document, once.
 func (w *Writer) Write(to io.Writer, run *plumb.Run) error {
-	out := newDocument(to)
-	out.members("{\n", suiteResult{
+	out := w.document(to)
+	out.members("{\n", &suiteResult{
 		SuitePath: run.Info.SuitePath, StartedAt: Stamp(run.StartedAt), EndedAt: Stamp(run.EndedAt),
 		DurationMs: DurationMs(run), SuiteRunArtifactDir: run.Info.ArtifactDir,
 		DeclaredTags: doc.Array(run.Info.DeclaredTags), SelectedTags: doc.Array(run.Info.SelectedTags),
@@ -129,7 +132,8 @@ func (w *Writer) Write(to io.Writer, run *plumb.Run) error {
 	out.endList(len(run.Cases))
 	fmt.Fprint(out, ",\n  \"runners\": [")
 	for i := range run.Info.Runners {
-		out.element(i, out.encode(agentSummary(run, i, w.averages[i].Summary(run, i))))
+		summary := agentSummary(run, i, w.averages[i].Summary(run, i))
+		out.element(i, out.encode(&summary))
 	}
 	out.endList(len(run.Info.Runners))
 	p := provenanceOf(run, w.o.Recorded || Recorded(run))
@@ -137,7 +141,7 @@ func (w *Writer) Write(to io.Writer, run *plumb.Run) error {
 	if w.o.Lifts != nil {
 		p.Lifts = w.o.Lifts()
 	}
-	out.members(",\n", p)
+	out.members(",\n", &p)
 	fmt.Fprint(out, "\n}\n")
 	return out.close()
 }
@@ -147,6 +151,7 @@ const (
 	// in memory. Fewer are rendered when together they exceed renderBytes.
 	renderBatch = 256
 	renderBytes = 4 << 20
+	mostKept    = renderBytes / 16
 	// renderTogether is the number of cases that are worth rendering during the run.
 	renderTogether = 16
 )
@@ -189,7 +194,7 @@ func (w *Writer) cases(doc *document, run *plumb.Run, to int) error {
 			}
 			doc.element(w.done, x.json)
 			w.done++
-			if written += len(x.json); cap(x.json) > renderBytes/16 {
+			if written += len(x.json); cap(x.json) > mostKept {
 				x.json = nil // the next cases need not be as large
 			}
 		}
@@ -198,60 +203,82 @@ func (w *Writer) cases(doc *document, run *plumb.Run, to int) error {
 	return nil
 }
 
-// render renders the next cases, as many as fit into out, on all processors.
-func (w *Writer) render(run *plumb.Run, out []renderedCase) {
-	var next atomic.Int64
-	options := plainOptions()
-	if w.o.Stored == nil {
-		options = resultOptions()
-	}
-	var workers sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), len(out)) {
-		workers.Go(func() {
-			for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
-				res, figures, err := w.renderCase(run, w.done+i)
-				buf := bytes.NewBuffer(out[i].json[:0])
-				if err == nil {
-					err = json2.MarshalWrite(buf, &res, options)
-				}
-				out[i] = renderedCase{json: text.EscapeJSON(buf.Bytes()), figures: figures, err: err}
-			}
-		})
-	}
-	workers.Wait()
+// worker renders one case after the other, in the same memory.
+type worker struct {
+	*Writer
+	lines     []byte // of the log
+	summaries []*summary
+	used      int // the number of summaries of the case
+	results   []RunnerResult
+	result    caseResult
 }
 
-func (w *Writer) renderCase(run *plumb.Run, c int) (caseResult, []caseFigures, error) {
+func (m *worker) summary() *summary {
+	if m.used == len(m.summaries) {
+		m.summaries = append(m.summaries, &summary{})
+	}
+	m.used++
+	return m.summaries[m.used-1]
+}
+
+// render renders the next cases, as many as fit into out, on all processors.
+func (w *Writer) render(run *plumb.Run, out []renderedCase) {
+	for len(w.workers) < min(runtime.GOMAXPROCS(0), len(out)) {
+		w.workers = append(w.workers, &worker{Writer: w})
+	}
+	var next atomic.Int64
+	work := func(m *worker) {
+		for i := int(next.Add(1)) - 1; i < len(out); i = int(next.Add(1)) - 1 {
+			m.renderCase(run, w.done+i, &out[i])
+		}
+	}
+	var others sync.WaitGroup
+	for _, m := range w.workers[1:min(len(w.workers), len(out))] {
+		others.Go(func() { work(m) })
+	}
+	work(w.workers[0])
+	others.Wait()
+}
+
+// renderCase renders the case at index c into out, whose memory it reuses.
+func (m *worker) renderCase(run *plumb.Run, c int, out *renderedCase) {
 	n := len(run.Info.Runners)
 	info := &run.Cases[c]
-	res := caseResult{
+	m.lines, m.used, m.results = m.lines[:0], 0, m.results[:0]
+	if cap(m.lines) > mostKept {
+		m.lines = nil
+	}
+	*out = renderedCase{json: out.json[:0], figures: out.figures[:0]}
+	res := &m.result
+	*res = caseResult{
 		CaseID: info.ID, Prompt: info.Prompt, Item: info.Item, Source: info.Source, Tags: doc.Array(info.Tags), Passed: true, CaseHash: info.Hash,
 		Category: info.Category, Difficulty: info.Difficulty, ExpectedFail: info.ExpectedFail,
-		RunnerResults: make([]RunnerResult, n),
 	}
-	all := make([]caseFigures, n)
 	for i := range n {
-		var err error
 		rec, x := &Recording{}, CellAt(run, c*n+i)
-		x.encoded = w.runners[i]
+		x.encoded = m.runners[i]
 		switch {
 		case x.State == plumb.ExecutionPlanned:
-		case w.o.Detail == Brief && x.plain():
-			rec = x.summarized()
-		case w.o.Stored != nil:
-			rec, err = x.stored(w.o.Stored)
+		case m.o.Detail == Brief && x.plain() && x.Status.OK():
+			rec = x.summarized(m.summary())
+		case m.o.Stored != nil:
+			rec, out.err = x.stored(m.o.Stored, m)
 		default:
-			rec, err = x.Record(w.o.Sessions)
+			rec, out.err = x.Record(m.o.Sessions)
 		}
-		if err != nil {
-			return res, nil, err
+		if out.err != nil {
+			return
 		}
-		one := x.Result(rec, w.o.Detail)
-		res.RunnerResults[i] = one
+		one := x.Result(rec, m.o.Detail)
 		res.Passed = res.Passed && one.Passed
-		all[i] = caseFigures{one.Outcome != plumb.OutcomeSkipped, one.DurationMs, usageOf(x.Execution, rec)}
+		m.results = append(m.results, one)
+		out.figures = append(out.figures, caseFigures{
+			one.Outcome != plumb.OutcomeSkipped, one.DurationMs, usageOf(x.Execution, rec),
+		})
 	}
-	return res, all, nil
+	res.RunnerResults = m.results
+	out.json, out.err = m.encoder.Append(out.json, res)
+	out.json = text.EscapeJSON(out.json)
 }
 
 // columnsOf returns the rates of the columns, or nil if there is only one.
@@ -383,58 +410,36 @@ func named(run *plumb.Run, rates []analyze.Rate, has bool) []namedRate {
 // document writes one JSON object piece by piece and keeps the first error.
 type document struct {
 	*bufio.Writer
-	err error
+	encoder *encode.Encoder
+	err     error
 }
 
-func newDocument(w io.Writer) *document { return &document{Writer: bufio.NewWriterSize(w, 64<<10)} }
-
-// plainOptions are those of the results of executions.
-func plainOptions() json2.Options {
-	return json2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
+func (w *Writer) document(to io.Writer) *document {
+	return &document{Writer: bufio.NewWriterSize(to, 64<<10), encoder: &w.encoder}
 }
 
-// rounded returns figures as JSON with numbers of 12 digits.
-func rounded(v any) any {
-	text, err := json2.Marshal(v, resultOptions())
-	if err != nil {
-		return v // the document reports the error
-	}
-	return jsontext.Value(text)
-}
-
-// resultOptions are those of all figures. Numbers have 12 digits, so that a sum of prices has no noise
-// in its last ones.
-func resultOptions() json2.Options {
-	round := json2.MarshalToFunc(func(e *jsontext.Encoder, x float64) error {
-		if math.IsNaN(x) || math.IsInf(x, 0) {
-			return fmt.Errorf("%v is no number of JSON", x)
-		}
-		return e.WriteToken(jsontext.Float(text.Round(x)))
-	})
-	return json2.JoinOptions(plainOptions(), json2.WithMarshalers(round))
-}
-
-// encode returns v as JSON.
-func (d *document) encode(v any, o ...json2.Options) []byte {
-	b, err := json2.Marshal(v, append(o, resultOptions())...)
+// encode returns what v points to as JSON.
+func (d *document) encode(v any) []byte {
+	b, err := d.encoder.Append(nil, v)
 	d.err = cmp.Or(d.err, err)
 	return text.EscapeJSON(b)
 }
 
-// members writes the members of v after the given text, one per line.
+// members writes the members of what v points to after the given text, one per line.
 func (d *document) members(before string, v any) {
-	b := d.encode(v, jsontext.WithIndent("  "))
-	inner := bytes.TrimSuffix(bytes.TrimPrefix(b, []byte("{\n")), []byte("\n}"))
+	var b bytes.Buffer
+	d.err = cmp.Or(d.err, json.Indent(&b, d.encode(v), "", "  "))
+	inner := bytes.TrimSuffix(bytes.TrimPrefix(b.Bytes(), []byte("{\n")), []byte("\n}"))
 	fmt.Fprintf(d, "%s%s", before, inner)
 }
 
 // element writes the i-th element of a list, encoded as JSON, on its own line.
 func (d *document) element(i int, encoded []byte) {
-	comma := ""
 	if i > 0 {
-		comma = ","
+		_ = d.WriteByte(',') // Flush returns the error
 	}
-	fmt.Fprintf(d, "%s\n    %s", comma, encoded)
+	_, _ = d.WriteString("\n    ")
+	_, _ = d.Write(encoded)
 }
 
 func (d *document) endList(n int) {

@@ -67,18 +67,20 @@ func (x *Index) Run() *plumb.Run { return x.run }
 // Sessions calls yield with the session-finished and session-judged events of one execution, in the
 // order of the log.
 func (x *Index) Sessions(caseID, runnerID string, yield func(plumb.Event) error) error {
-	return x.lines(caseID, runnerID, func(line []byte) error {
+	_, err := x.lines(caseID, runnerID, nil, func(line []byte) error {
 		ev, err := x.log.decode(line)
 		if err != nil {
 			return fmt.Errorf("read session of case %s on %s: %w", caseID, runnerID, err)
 		}
 		return yield(ev)
 	})
+	return err
 }
 
-// Stored calls yield with the same events as Sessions, whose reports and verdicts are only copied.
-func (x *Index) Stored(caseID, runnerID string, yield func(*Stored) error) error {
-	return x.lines(caseID, runnerID, func(line []byte) error {
+// Stored calls yield with the same events as Sessions, whose reports and verdicts are only copied. It
+// appends their bytes to buffer, and returns it.
+func (x *Index) Stored(caseID, runnerID string, buffer []byte, yield func(*Stored) error) ([]byte, error) {
+	return x.lines(caseID, runnerID, buffer, func(line []byte) error {
 		s, err := x.log.stored(line)
 		if err != nil {
 			return fmt.Errorf("read session of case %s on %s: %w", caseID, runnerID, err)
@@ -87,26 +89,28 @@ func (x *Index) Stored(caseID, runnerID string, yield func(*Stored) error) error
 	})
 }
 
-// lines calls fn with the lines of the events of the sessions of one execution.
-func (x *Index) lines(caseID, runnerID string, fn func(line []byte) error) error {
+// lines calls fn with the lines of the events of the sessions of one execution, which it appends to
+// buffer.
+func (x *Index) lines(caseID, runnerID string, buffer []byte, fn func(line []byte) error) ([]byte, error) {
 	n, err := x.run.Index(caseID, runnerID)
 	if err != nil {
-		return err
+		return buffer, err
 	}
 	file, found, err := x.find(n)
 	if err != nil {
-		return err
+		return buffer, err
 	}
 	for _, e := range slices.Backward(found) {
-		line := make([]byte, e.length)
-		if _, err := file.ReadAt(line, e.offset); err != nil {
-			return fmt.Errorf("read the run log: %w", err)
+		from := len(buffer)
+		buffer = slices.Grow(buffer, int(e.length))[:from+int(e.length)]
+		if _, err := file.ReadAt(buffer[from:], e.offset); err != nil {
+			return buffer, fmt.Errorf("read the run log: %w", err)
 		}
-		if err := fn(line); err != nil {
-			return err
+		if err := fn(slices.Clip(buffer[from:])); err != nil {
+			return buffer, err
 		}
 	}
-	return nil
+	return buffer, nil
 }
 
 // Close closes the log, if it is open.

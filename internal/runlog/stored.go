@@ -16,22 +16,24 @@ type Stored struct {
 	Type plumb.EventType
 	// Report and Verdicts are the bytes of the log; nil if the event has none.
 	Report, Verdicts jsontext.Value
+	// failure is that of the judgement.
+	failure jsontext.Value
 
-	log  *Log
-	rest []byte // the event without Report
+	log      *Log
+	line     []byte
+	from, to int // the place of a report in the line, or 0
 }
 
 // stored splits a line of the log, which was decoded when the log was read.
 func (l *Log) stored(line []byte) (*Stored, error) {
-	s := &Stored{log: l, rest: line}
+	s := &Stored{log: l, line: line}
 	var blob, judgement, kind []byte
 	err := members(line, func(name []byte, from, to int) {
 		switch string(name) {
 		case `"type"`:
 			kind = line[from:to]
 		case `"report"`:
-			s.Report = line[from:to]
-			s.rest = slices.Concat(line[:from], []byte("null"), line[to:])
+			s.Report, s.from, s.to = line[from:to], from, to
 		case `"judgement"`:
 			judgement = line[from:to]
 		case `"blob"`:
@@ -40,22 +42,26 @@ func (l *Log) stored(line []byte) (*Stored, error) {
 	})
 	if err == nil && judgement != nil {
 		err = members(judgement, func(name []byte, from, to int) {
-			if string(name) == `"verdicts"` {
+			switch string(name) {
+			case `"verdicts"`:
 				s.Verdicts = judgement[from:to]
+			case `"failure"`:
+				s.failure = judgement[from:to]
 			}
 		})
 	}
-	if err == nil {
-		err = l.unmarshal(kind, &s.Type)
+	if err != nil {
+		return s, err
 	}
+	name, err := jsontext.AppendUnquote(nil, kind)
+	s.Type = plumb.EventType(name)
 	if err != nil || blob == nil {
 		return s, err
 	}
-	var name string
-	if err := l.unmarshal(blob, &name); err != nil {
+	if name, err = jsontext.AppendUnquote(nil, blob); err != nil {
 		return nil, err
 	}
-	data, err := l.blob(name)
+	data, err := l.blob(string(name))
 	if err != nil {
 		return nil, fmt.Errorf("read session %s: %w", name, err)
 	}
@@ -67,7 +73,11 @@ func (l *Log) stored(line []byte) (*Stored, error) {
 // but it has the whole report of a session that broke off.
 func (s *Stored) Event() (plumb.Event, error) {
 	var b brief
-	err := s.log.unmarshal(s.rest, &b)
+	rest := s.line
+	if s.to > 0 {
+		rest = slices.Concat(s.line[:s.from], []byte("null"), s.line[s.to:])
+	}
+	err := s.log.unmarshal(rest, &b)
 	switch {
 	case err != nil || s.Report == nil:
 	case b.Failure == nil:
@@ -78,6 +88,14 @@ func (s *Stored) Event() (plumb.Event, error) {
 		return ev, err
 	}
 	return b.event(), err
+}
+
+// Failure decodes the failure of the judgement. It returns nil if there is none.
+func (s *Stored) Failure() (f *plumb.Failure, err error) {
+	if s.failure != nil {
+		err = s.log.unmarshal(s.failure, &f)
+	}
+	return f, err
 }
 
 var errNotJSON = errors.New("the line is not an object of JSON")
@@ -123,11 +141,7 @@ func skip(text []byte, i int) int {
 	for ; i < len(text); i++ {
 		switch text[i] {
 		case '"':
-			for i++; i < len(text) && text[i] != '"'; i++ {
-				if text[i] == '\\' {
-					i++
-				}
-			}
+			i = quoted(text, i+1)
 			if open == 0 {
 				return min(i+1, len(text))
 			}
@@ -144,6 +158,25 @@ func skip(text []byte, i int) int {
 			if open == 0 && i > from {
 				return i
 			}
+		}
+	}
+	return len(text)
+}
+
+// quoted returns the index of the quote that ends the string with its first character at i.
+func quoted(text []byte, i int) int {
+	for from := i; i < len(text); i++ {
+		end := bytes.IndexByte(text[i:], '"')
+		if end < 0 {
+			break
+		}
+		i += end
+		before := i
+		for before > from && text[before-1] == '\\' {
+			before--
+		}
+		if (i-before)%2 == 0 {
+			return i
 		}
 	}
 	return len(text)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/encode"
 )
 
 // TestStreamedSession checks that a session of very many events, which is never encoded as a whole
@@ -21,13 +22,13 @@ func TestStreamedSession(t *testing.T) {
 			Type: plumb.SessionCommand, Command: fmt.Sprint("echo ", i), Args: []byte(`{"a":"<&>"}`),
 		})
 	}
-	data, err := marshal(report)
+	data, err := new(encode.Encoder).Append(nil, report)
 	if err != nil {
 		t.Fatal(err)
 	}
 	data = append(data, '\n')
 	l := &Writer{blobs: filepath.Join(t.TempDir(), BlobsDir)}
-	line, err := l.encode(plumb.Event{Type: plumb.EventSessionFinished, Report: report})
+	line, err := l.encode(nil, &plumb.Event{Type: plumb.EventSessionFinished, Report: report})
 	if err != nil {
 		t.Fatal(err)
 	}

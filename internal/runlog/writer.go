@@ -15,10 +15,9 @@ import (
 	"time"
 
 	json2 "github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
-	jsonv1 "github.com/go-json-experiment/json/v1"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/encode"
 	"github.com/plumb-eval/plumb/internal/redact"
 )
 
@@ -30,6 +29,8 @@ const (
 	streamedEvents = 10_000
 	// syncInterval is the minimum time between two fsyncs, so that many sessions share one.
 	syncInterval = 3 * time.Millisecond
+	// mostKept is the size of the largest buffer that is reused.
+	mostKept = 1 << 20
 )
 
 // Writer appends to the log of a run. The callers encode their events. One goroutine writes them in
@@ -48,6 +49,9 @@ type Writer struct {
 	emit   func(plumb.Event, *plumb.Run) error
 	index  *Index
 	offset int64
+
+	encoder encode.Encoder
+	buffers sync.Pool // of pointers to the bytes of a line
 
 	mu     sync.Mutex
 	sum    checksum // of all lines so far
@@ -71,8 +75,7 @@ func newBatch() *batch { return &batch{done: make(chan struct{})} }
 
 // reset returns an empty batch that reuses the memory of b.
 func (b *batch) reset() *batch {
-	const most = 1 << 20 // larger buffers are freed
-	if cap(b.lines) > most {
+	if cap(b.lines) > mostKept {
 		return newBatch()
 	}
 	clear(b.events)
@@ -110,21 +113,26 @@ func Continue(d *Dir, x *Index, r *redact.Redactor, emit func(plumb.Event, *plum
 // Append adds ev to the log without its secrets, and returns it as it was recorded. durable means
 // that the event must survive a crash once the returned channel is closed. The channel is closed
 // when the event has been written and emitted, or the log is broken.
-func (w *Writer) Append(ev plumb.Event, durable bool) (plumb.Event, <-chan struct{}, error) {
+func (w *Writer) Append(ev plumb.Event, durable bool) (stored plumb.Event, done <-chan struct{}, err error) {
 	ev.At = ev.At.UTC().Truncate(time.Millisecond)
 	report, names := redact.Clean(w.redact, ev.Report)
 	if names != nil {
 		report.Redacted = union(report.Redacted, names) // report is a copy
 	}
 	ev.Report = nil
-	stored, _ := redact.Clean(w.redact, ev)
-	stored.Report = report
-	line, err := w.encode(stored)
-	if err != nil {
-		return stored, nil, err
+	clean, _ := redact.Clean(w.redact, &ev)
+	clean.Report = report
+	line, _ := w.buffers.Get().(*[]byte)
+	if line == nil {
+		line = new([]byte)
 	}
-	done, err := w.add(stored, line, durable)
-	return stored, done, err
+	if *line, err = w.encode((*line)[:0], clean); err == nil {
+		done, err = w.add(*clean, *line, durable)
+	}
+	if cap(*line) <= mostKept {
+		w.buffers.Put(line)
+	}
+	return *clean, done, err
 }
 
 // union returns the sorted names of both lists.
@@ -137,8 +145,8 @@ func union(a, b []string) []string {
 // EmitOnly emits ev in its turn without writing it to the log, for events that only matter to live
 // views.
 func (w *Writer) EmitOnly(ev plumb.Event) error {
-	ev, _ = redact.Clean(w.redact, ev)
-	_, err := w.add(ev, nil, false)
+	clean, _ := redact.Clean(w.redact, &ev)
+	_, err := w.add(*clean, nil, false)
 	return err
 }
 
@@ -280,31 +288,25 @@ func (w *Writer) flush(b *batch) error {
 	return nil
 }
 
-// encode returns ev as a line of the log. It writes a large session to a blob first.
-func (w *Writer) encode(ev plumb.Event) (line []byte, err error) {
+// encode appends ev as a line of the log. It writes a large session to a blob first.
+func (w *Writer) encode(line []byte, ev *plumb.Event) (_ []byte, err error) {
 	large := ev.Report != nil && len(ev.Report.Events) > streamedEvents
 	if !large {
-		line, err = marshal(&ev)
+		line, err = w.encoder.Append(line, ev)
 	}
 	if large || ev.Report != nil && len(line) > blobLimit {
-		ev.Blob, err = w.writeBlob(ev.Report)
-		ev.Report = nil
+		short := *ev
+		short.Blob, err = w.writeBlob(ev.Report)
+		short.Report = nil
 		if err == nil {
-			line, err = marshal(&ev)
+			line, err = w.encoder.Append(line[:0], &short)
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
+		return line, fmt.Errorf("encode event %s of case %s: %w", ev.Type, ev.Case, err)
 	}
 	return line, nil
 }
-
-// encoding leaves <, > and & as they are.
-func encoding() json2.Options {
-	return json2.JoinOptions(jsonv1.DefaultOptionsV1(), jsontext.EscapeForHTML(false))
-}
-
-func marshal(v any) ([]byte, error) { return json2.Marshal(v, encoding()) }
 
 // writeBlob writes a report as one line of JSON to a file named by its SHA-256, and returns that
 // name.
@@ -318,7 +320,7 @@ func (w *Writer) writeBlob(report *plumb.SessionReport) (name string, err error)
 	}
 	sum := sha256.New()
 	out := bufio.NewWriterSize(io.MultiWriter(f, sum), 64<<10)
-	err = json2.MarshalWrite(out, report, encoding())
+	err = json2.MarshalWrite(out, report, encode.Options())
 	_ = out.WriteByte('\n') // Flush returns the error
 	err = errors.Join(err, out.Flush(), f.Sync(), f.Close())
 	name = hex.EncodeToString(sum.Sum(nil))

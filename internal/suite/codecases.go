@@ -200,8 +200,7 @@ func (r *codeReader) read(d *describedCase) plumb.Case {
 	if d.HasClassify {
 		c.Classify = (&codeClassifier{r.bundle.code, c.ID}).classify
 	}
-	c.Hash = digest.Case(content)
-	c.PromptHash, c.ChecksHash = digest.Parts(content)
+	c.Hash, c.PromptHash, c.ChecksHash = digest.Parts(content)
 	c.Metadata = codeMetadata(c.Own)
 	r.summary.Add(&c, checks, code)
 	return c

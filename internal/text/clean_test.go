@@ -124,4 +124,14 @@ func TestEscapeJSON(t *testing.T) {
 			t.Errorf("EscapeJSON(%q) = %s, want %s", in, got, want)
 		}
 	}
+	// Several bytes are looked at together: a character counts wherever it stands.
+	for before := range 20 {
+		for after := range 20 {
+			in := strings.Repeat("~", before) + "é\x7f" + strings.Repeat("~", after)
+			want := strings.Repeat("~", before) + `é\u007f` + strings.Repeat("~", after)
+			if got := string(text.EscapeJSON([]byte(in))); got != want {
+				t.Fatalf("EscapeJSON(%q) = %s, want %s", in, got, want)
+			}
+		}
+	}
 }

@@ -1,9 +1,8 @@
 package text
 
 import (
-	"bytes"
+	"encoding/binary"
 	"fmt"
-	"slices"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -11,30 +10,41 @@ import (
 // EscapeJSON escapes in a JSON document the characters that JSON allows inside strings and a
 // terminal would interpret or hide, because the document may be printed to a terminal. The value of
 // the JSON does not change.
-func EscapeJSON(doc []byte) []byte {
-	if !slices.ContainsFunc(doc, func(c byte) bool { return c >= 0x7f }) { // faster than decoding runes
-		return doc
-	}
-	return EscapeRunes(doc, isControl)
-}
+func EscapeJSON(doc []byte) []byte { return EscapeRunes(doc, Hidden) }
 
-// EscapeRunes escapes in a JSON document the characters of strings for which escaped holds.
+// EscapeRunes escapes in a JSON document the characters of strings for which escaped holds. It never
+// holds for printable ASCII and line feeds.
 func EscapeRunes(doc []byte, escaped func(rune) bool) []byte {
-	at := bytes.IndexFunc(doc, escaped)
-	if at < 0 {
+	var out []byte
+	copied := 0
+	for at := Printable(doc); at < len(doc); at += Printable(doc[at:]) {
+		r, size := utf8.DecodeRune(doc[at:])
+		if escaped(r) {
+			out = append(out, doc[copied:at]...)
+			for _, unit := range utf16.AppendRune(nil, r) {
+				out = fmt.Appendf(out, "\\u%04x", unit)
+			}
+			copied = at + size
+		}
+		at += size
+	}
+	if copied == 0 {
 		return doc
 	}
-	out := make([]byte, 0, len(doc)+len(doc)/8)
-	for ; at >= 0; at = bytes.IndexFunc(doc, escaped) {
-		out = append(out, doc[:at]...)
-		r, size := utf8.DecodeRune(doc[at:])
-		for _, unit := range utf16.AppendRune(nil, r) {
-			out = fmt.Appendf(out, "\\u%04x", unit)
-		}
-		doc = doc[at+size:]
-	}
-	return append(out, doc...)
+	return append(out, doc[copied:]...)
 }
 
-// isControl reports whether [Hidden] holds for r and encoding/json writes r unescaped.
-func isControl(r rune) bool { return r >= 0x7f && Hidden(r) }
+// Printable returns the length of the beginning of s in printable ASCII. It looks at eight bytes at
+// a time.
+func Printable(s []byte) (n int) {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	for ; len(s)-n >= 8; n += 8 {
+		if w := binary.LittleEndian.Uint64(s[n:]); (w|(w+ones)|(w-ones*' ')&^w)&tops != 0 {
+			break
+		}
+	}
+	for n < len(s) && s[n] >= ' ' && s[n] < 0x7f {
+		n++
+	}
+	return n
+}

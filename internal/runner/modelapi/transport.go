@@ -241,8 +241,9 @@ type call struct {
 	header  http.Header
 	body    []byte
 	timeout time.Duration
-	// decode reads the answer. Its error means that the reply has no answer, so the request is
-	// retried. An *apiError is an error that the provider reports. decode must not keep the bytes.
+	// decode reads the answer. Its error means that the reply is not JSON or has no answer, so the
+	// request is retried. An *apiError is an error that the provider reports. decode must not keep
+	// the bytes.
 	decode func([]byte) error
 }
 
@@ -460,15 +461,15 @@ func (t *Transport) read(c *call, res *http.Response, body []byte, requestID str
 		p.kind, p.err = oversized, errors.New("the reply is larger than 64 MiB")
 	case len(bytes.TrimSpace(body)) == 0:
 		p.err = errors.New("the reply is empty")
-	case !json.Valid(body):
-		p.err = notJSON(res.Header.Get("Content-Type"), body)
 	default:
-		err := c.decode(body)
-		if err == nil {
+		if p.err = c.decode(body); p.err == nil {
 			return nil
 		}
-		p.err = err
-		if api, ok := errors.AsType[*apiError](err); ok { // some relays send errors with a status of success
+		api, ok := errors.AsType[*apiError](p.err)
+		switch {
+		case !json.Valid(body):
+			p.err = notJSON(res.Header.Get("Content-Type"), body)
+		case ok: // some relays send errors with a status of success
 			p.kind, p.api, p.status = refusedByAPI, *api, api.status(res.StatusCode)
 		}
 	}

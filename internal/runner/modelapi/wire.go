@@ -23,8 +23,8 @@ type wire interface {
 	// path follows the base URL in a request for an answer.
 	path(model string) string
 	encode(r request) ([]byte, error)
-	// decode reads a reply that is valid JSON. An error means that the reply has no answer. It is
-	// an *apiError if the reply reports an error, whether or not it also has an answer.
+	// decode reads a reply. An error means that the reply is not JSON or has no answer. It is an
+	// *apiError if the reply reports an error, whether or not it also has an answer.
 	decode(body []byte) (reply, error)
 	// listQuery is the query of the first page of the list of models.
 	listQuery() url.Values

@@ -113,8 +113,7 @@ func (r *caseReader) read(v *doc.Value) (c plumb.Case, idAt doc.Place) {
 			Messages: c.Messages, MaxOutputTokens: c.MaxOutputTokens, Assertions: specs,
 			MinScore: c.MinScore, Transform: transformOf(v),
 		}
-		c.Hash = digest.Case(content)
-		c.PromptHash, c.ChecksHash = digest.Parts(content)
+		c.Hash, c.PromptHash, c.ChecksHash = digest.Parts(content)
 	}
 	r.summary.Add(&c, checks, nil)
 	return c, idAt
