@@ -166,9 +166,11 @@ func TestWrapped(t *testing.T) {
 		}
 	}
 	// Shorter lines are not digits of one text, and neither are those with text between them.
+	const before = "sixteen characters, and more: "
 	for _, text := range []string{
-		wrap(base64.StdEncoding.EncodeToString([]byte(value)), 15, "\n"),
-		wrap(hex.EncodeToString([]byte(value)), 16, ",\n"), wrap(hex.EncodeToString([]byte(value)), 16, " "),
+		before + wrap(base64.StdEncoding.EncodeToString([]byte(value)), 15, "\n"),
+		before + wrap(hex.EncodeToString([]byte(value)), 16, ",\n"),
+		before + wrap(hex.EncodeToString([]byte(value)), 16, " "),
 	} {
 		if got := r.String(text); got != text {
 			t.Errorf("%q became %q", text, got)
