@@ -109,6 +109,9 @@ func TestIsJSON(t *testing.T) {
 
 // TestFencesAreLinear feeds what made early versions scan the whole text again and again.
 func TestFencesAreLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures time")
+	}
 	const n = 200_000
 	start := time.Now()
 	for _, s := range []string{

@@ -100,6 +100,9 @@ func TestLastNumber(t *testing.T) {
 
 // TestLastNumberIsLinear feeds what invites to read the same digits again and again.
 func TestLastNumberIsLinear(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it measures time")
+	}
 	const n = 300_000
 	start := time.Now()
 	for _, s := range []string{

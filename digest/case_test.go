@@ -51,6 +51,10 @@ func TestCase(t *testing.T) {
 			c.Messages[0], c.Messages[1] = c.Messages[1], c.Messages[0]
 		}, "sha256:ce7ac266e4c0dc9a1ea58cfae7812b8288506f7481fcd25d82b0bb448a66a385"},
 		{
+			"least score and transform", func(c *digest.CaseContent) { c.MinScore, c.Transform = new(0.75), "output.trim()" },
+			"sha256:39ec934a48095804c49b6c30551b8a01b7cac89170e93a61aa47895525e2fbc3",
+		},
+		{
 			"empty", func(c *digest.CaseContent) { *c = digest.CaseContent{} },
 			"sha256:198e3ef2b1b6f9d512682b64df4eef6201b00a1f064f0c5a585e321a0d702e14",
 		},

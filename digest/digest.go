@@ -72,7 +72,7 @@ func Canonical(data []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]byte, 0, len(a.text)+len(a.records)+2)
+	var out []byte
 	a.each(func(b []byte) { out = append(out, b...) })
 	return out, nil
 }

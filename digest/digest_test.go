@@ -11,9 +11,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb/digest"
+	"github.com/plumb-eval/plumb/internal/doc"
 )
 
 // otherIDs are the vectors with an id that is not a string. The tool that made them hashes such
@@ -125,6 +127,15 @@ func TestSuiteErrors(t *testing.T) {
 		{`{"id":"a`, "line 1:7: the string that begins here is not closed"},
 		{`{"id":"\ud8"}`, `line 1:8: \u must be followed by four hex digits`},
 		{`{"id":"\x"}`, `line 1:8: unknown escape sequence: a backslash before 'x'`},
+		{`{"id":"\`, "line 1:8: the text ends within an escape sequence"},
+		{`{"id":"\u12`, `line 1:8: \u must be followed by four hex digits`},
+		{`{"id":"\u0041`, "line 1:7: the string that begins here is not closed"},
+		{`{"id":"\ "}`, `line 1:8: unknown escape sequence: a backslash before ' '`},
+		{"{\"id\":\"\\\x7f\"}", `line 1:8: unknown escape sequence: a backslash before U+007F`},
+		{`{"id":`, "line 1:7: expected a value, but the text ends here"},
+		{`{"id":-`, "line 1:7: expected a value, not '-'"},
+		{`{"id":1e`, `line 1:8: expected "," or "}" after a value, not 'e'`},
+		{`{"id":1E+`, `line 1:8: expected "," or "}" after a value, not 'E'`},
 		{`{"id":"a"`, `line 1:10: expected "," or "}" after a value, not the end of the text`},
 		{"{\"id\":\n\"a\"}", "line 1:7: expected a value, not the end of the line"},
 		{`{"id":01}`, `line 1:8: expected "," or "}" after a value, not '1'`},
@@ -175,6 +186,10 @@ func TestCanonicalEdges(t *testing.T) {
 			`[{"id":"a"},{"id":"a!"},{"id":"a\""},{"id":"\ud83d"},{"id":"\ue000"},{"id":"\ud83d\ude00"}]`,
 		},
 		{
+			"ids in order", "{\"id\":\"a\"}\n{\"id\":\"a!\"}\n{\"id\":\"a#\",\"n\":1}",
+			`[{"id":"a"},{"id":"a!"},{"id":"a#","n":1}]`,
+		},
+		{
 			"equal ids keep their order",
 			"{\"id\":\"b\",\"n\":1}\n{\"id\":\"a\",\"n\":2}\n{\"id\":\"\\u0062\",\"n\":0}\n{\"id\":\"a\",\"n\":1}",
 			`[{"id":"a","n":2},{"id":"a","n":1},{"id":"b","n":1},{"id":"b","n":0}]`,
@@ -205,11 +220,120 @@ func TestSuiteStreams(t *testing.T) {
 	}
 }
 
+// TestStrings checks that each character has one canonical form, wherever it stands in a string, in
+// whatever spelling, and that a control character must be escaped.
+func TestStrings(t *testing.T) {
+	for _, r := range "\x00\t\n\x0b\x1f !\"#[\\]~\x7f\u0080\u00af\uabcd\uffff\U00010000\U0010ffff" {
+		var form, lower, upper string
+		for _, unit := range utf16.Encode([]rune{r}) {
+			lower += fmt.Sprintf(`\u%04x`, unit)
+			upper += fmt.Sprintf(`\u%04X`, unit)
+		}
+		switch {
+		case strings.ContainsRune("\"\\", r):
+			form = `\` + string(r)
+		case r == '\t':
+			form = `\t`
+		case r == '\n':
+			form = `\n`
+		case r >= ' ' && r <= '~':
+			form = string(r)
+		default:
+			form = lower
+		}
+		spellings := []string{form, lower, upper, string(r)}
+		if r < ' ' || form == `\`+string(r) {
+			spellings = spellings[:3]
+		}
+		for n := range 17 { // characters are read eight at a time
+			for _, record := range []string{`{"id":"a","%s%syyyyyyyy":1}`, `{"id":"a","k":"%s%s"}`} {
+				in := func(s string) string { return fmt.Sprintf(record, strings.Repeat("z", n+1), s) }
+				for _, spelling := range spellings {
+					got, err := digest.Canonical([]byte(in(spelling)))
+					if want := "[" + in(form) + "]"; err != nil || string(got) != want {
+						t.Fatalf("%s: %v\ngot  %s\nwant %s", in(spelling), err, got, want)
+					}
+					checkSuite(t, []byte(in(spelling)), got)
+				}
+				if r < ' ' {
+					if _, err := digest.Canonical([]byte(in(string(r)))); err == nil {
+						t.Fatalf("U+%04X in a string is no error", r)
+					}
+				}
+			}
+		}
+	}
+}
+
+// checkSuite checks that the hash of a suite is the one of its canonical form, also if its records
+// come in blocks.
 func checkSuite(t *testing.T, data, canonical []byte) {
 	t.Helper()
 	hash, err := digest.Suite(data)
-	if want := digest.Bytes(canonical); hash != want || err != nil {
+	want := digest.Bytes(canonical)
+	if hash != want || err != nil {
 		t.Errorf("suite hash %s, %v; want that of the canonical form, %s", hash, err, want)
+	}
+	lines := bytes.FieldsFunc(data, func(r rune) bool { return r == '\n' || r == '\r' })
+	lines = slices.DeleteFunc(lines, func(line []byte) bool { return !bytes.ContainsRune(line, '{') })
+	var ordered []byte
+	for _, line := range lines {
+		record, err := digest.Canonical(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ordered = append(append(ordered, ','), record[1:len(record)-1]...)
+	}
+	inOrder := len(lines) == 0 || string(ordered[1:]) == string(canonical[1:len(canonical)-1])
+	for _, size := range []int{1, 2, max(1, len(lines))} {
+		stream, reader := digest.NewStream(), doc.JSON{}
+		var block digest.Block
+		for i, line := range lines {
+			v, _, ok := reader.Parse(line, i+1)
+			if !ok { // such as NaN and deep nesting, which the reader of documents refuses
+				return
+			}
+			if err := block.Add(&v); err != nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			if (i+1)%size == 0 {
+				stream.Write(&block)
+				block.Reset()
+			}
+		}
+		stream.Write(&block)
+		if hash, ok := stream.Sum(); ok != inOrder || ok && hash != want {
+			t.Errorf("in blocks of %d: %s, %t; want %s, %t", size, hash, ok, want, inOrder)
+		}
+	}
+}
+
+// TestBlockErrors checks that the error of a record has its place in the file.
+func TestBlockErrors(t *testing.T) {
+	const noID = `a record must be a JSON object with a string "id"`
+	for _, test := range []struct{ in, want string }{
+		{`["id"]`, "line 7:3: " + noID},
+		{`"id"`, "line 7:3: " + noID},
+		{`{"x":{"id":"a"}}`, "line 7:3: " + noID},
+		{`{"id":["a"]}`, "line 7:3: " + noID},
+		{
+			`{"id":"a","n":[1,{"m":` + strings.Repeat("9", 4301) + `}]}`,
+			"line 7:25: an integer of 4301 digits; 4300 are allowed",
+		},
+		{"{\"id\":\"é\xff\"}", "line 7:11: invalid UTF-8 (byte 0xff)"},
+	} {
+		var block digest.Block
+		before, _ := doc.ParseJSON("", []byte(`{"id":"before"}`))
+		if err := block.Add(&before); err != nil {
+			t.Fatal(err)
+		}
+		v, _, ok := (&doc.JSON{}).Parse([]byte("  "+test.in), 7)
+		if !ok {
+			t.Fatalf("%.40q cannot be read", test.in)
+		}
+		if err := block.Add(&v); err == nil || err.Error() != test.want {
+			t.Errorf("%.40q\ngot  %v\nwant %s", test.in, err, test.want)
+		}
 	}
 }
 

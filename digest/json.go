@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb/internal/encode"
@@ -273,9 +274,6 @@ func (p *parser) escape() error {
 	case '/':
 		p.out = append(p.out, '/')
 	case 'u':
-		if p.pos+6 > len(p.data) {
-			return p.fail(p.pos, "\\u must be followed by four hex digits")
-		}
 		unit, ok := hex4(p.data[p.pos+2:])
 		if !ok {
 			return p.fail(p.pos, "\\u must be followed by four hex digits")
@@ -292,13 +290,10 @@ func (p *parser) escape() error {
 
 // fail returns an error about the place at in the data.
 func (p *parser) fail(at int, format string, args ...any) error {
-	line, begin := 1, 0
-	for i, c := range p.data[:at] {
-		if c == '\n' || c == '\r' && (i+1 == len(p.data) || p.data[i+1] != '\n') {
-			line, begin = line+1, i+1
-		}
-	}
-	return &SyntaxError{line, utf8.RuneCount(p.data[begin:at]) + 1, fmt.Sprintf(format, args...)}
+	before := bytes.ReplaceAll(p.data[:at], []byte("\r\n"), []byte("\n"))
+	before = bytes.ReplaceAll(before, []byte("\r"), []byte("\n"))
+	column := utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:]) + 1
+	return &SyntaxError{bytes.Count(before, []byte("\n")) + 1, column, fmt.Sprintf(format, args...)}
 }
 
 // found describes the data at a place, for error messages.
@@ -323,9 +318,8 @@ func (p *parser) found(at int) string {
 
 // appendRune appends a character in canonical form.
 func appendRune(out []byte, r rune) []byte {
-	if r > 0xffff {
-		r -= 0x10000
-		return appendUnit(appendUnit(out, uint16(0xd800+r>>10)), uint16(0xdc00+r&0x3ff))
+	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
+		return appendUnit(appendUnit(out, uint16(high)), uint16(low))
 	}
 	return appendUnit(out, uint16(r))
 }
@@ -389,9 +383,10 @@ func decode(s []byte) (r rune, n int) {
 		return '\t', 2
 	case 'u':
 		unit, _ := hex4(s[2:])
-		if unit>>10 == 0xd800>>10 && len(s) >= 12 && s[6] == '\\' && s[7] == 'u' {
-			if low, _ := hex4(s[8:]); low>>10 == 0xdc00>>10 {
-				return 0x10000 + (rune(unit)-0xd800)<<10 + rune(low) - 0xdc00, 12
+		if len(s) >= 12 && s[6] == '\\' && s[7] == 'u' {
+			low, _ := hex4(s[8:])
+			if r := utf16.DecodeRune(rune(unit), rune(low)); r != utf8.RuneError {
+				return r, 12
 			}
 		}
 		return rune(unit), 6
@@ -400,8 +395,11 @@ func decode(s []byte) (r rune, n int) {
 	}
 }
 
-// hex4 reads four hex digits, in either case.
+// hex4 reads the four hex digits at the beginning of s, in either case.
 func hex4(s []byte) (u uint16, ok bool) {
+	if len(s) < 4 {
+		return 0, false
+	}
 	for _, c := range s[:4] {
 		switch {
 		case c >= '0' && c <= '9':

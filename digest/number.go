@@ -66,49 +66,28 @@ func digits(s []byte, i int) int {
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// parseFloat returns the double nearest to a number that matches the grammar. [strconv.ParseFloat]
-// is correctly rounded, but reads an exponent of more than four digits as a smaller one. Such an
-// exponent can matter: a long fraction can compensate any exponent.
+// parseFloat returns the double nearest to a number that matches the grammar; out of range it is an
+// infinity. [strconv.ParseFloat] is correctly rounded, but reads an exponent of more than four digits
+// as a smaller one. Such an exponent can matter: a long fraction can compensate any exponent.
 func parseFloat(s []byte) float64 {
+	const limit = math.MaxInt / 4 // no mantissa in memory can compensate such an exponent
 	e := bytes.IndexAny(s, "eE")
-	if e < 0 || len(s)-e <= 5 {
-		f, _ := strconv.ParseFloat(string(s), 64) // out of range gives an infinity, as the format requires
+	if e < 0 {
+		f, _ := strconv.ParseFloat(string(s), 64)
 		return f
 	}
-	mantissa, exponent := s[:e], s[e+1:]
-	negative := mantissa[0] == '-'
-	mantissa = bytes.TrimPrefix(mantissa, []byte("-"))
+	mantissa, negative := bytes.CutPrefix(s[:e], []byte("-"))
 	whole, fraction, _ := bytes.Cut(mantissa, []byte("."))
 	all := append(bytes.Clone(whole), fraction...)
 	significant := bytes.TrimLeft(all, "0")
+	exponent, _ := strconv.Atoi(string(s[e+1:])) // out of range gives the nearest int
 	// The value is 0.significant times ten to the power of point.
-	point := saturate(exponent) + len(whole) - (len(all) - len(significant))
-	f := 0.0
-	switch {
-	case len(significant) == 0 || point < -400:
-	case point > 400:
-		f = math.Inf(1)
-	default:
-		f, _ = strconv.ParseFloat("0."+string(significant)+"e"+strconv.Itoa(point), 64)
-	}
+	point := max(-limit, min(limit, exponent)) + len(whole) - (len(all) - len(significant))
+	f, _ := strconv.ParseFloat("0."+string(significant)+"e"+strconv.Itoa(point), 64)
 	if negative {
 		return -f
 	}
 	return f
-}
-
-// saturate reads an exponent and limits it to a range that no mantissa in memory can compensate.
-func saturate(exponent []byte) int {
-	const limit = math.MaxInt / 4
-	n, err := strconv.Atoi(string(exponent))
-	switch {
-	case err == nil:
-		return max(-limit, min(limit, n))
-	case exponent[0] == '-':
-		return -limit
-	default:
-		return limit
-	}
 }
 
 // appendFloat appends f with the fewest digits that read back as f.

@@ -6,21 +6,16 @@ import (
 	"hash"
 	"slices"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb/internal/doc"
 )
-
-// flushAt is how much canonical text is gathered before it is hashed: large enough for few calls,
-// and within the cache.
-const flushAt = 32 << 10
 
 // stream hashes the canonical form of a file whose records are already in order, in memory that
 // does not grow with the file. It gives up, and returns false, at the first record that is out of
 // order.
 func stream(h hash.Hash, data []byte) (sorted bool, err error) {
 	p := newParser(data)
-	p.out = append(make([]byte, 0, flushAt+4096), '[')
+	h.Write([]byte("["))
 	var prev []byte
 	for first := true; p.more(); first = false {
 		if !first {
@@ -34,13 +29,10 @@ func stream(h hash.Hash, data []byte) (sorted bool, err error) {
 			return false, nil
 		}
 		prev = append(prev[:0], id...)
-		if len(p.out) >= flushAt {
-			h.Write(p.out)
-			p.out = p.out[:0]
-		}
+		h.Write(p.out)
+		p.out = p.out[:0]
 	}
-	p.out = append(p.out, ']')
-	h.Write(p.out)
+	h.Write([]byte("]"))
 	return true, nil
 }
 
@@ -97,21 +89,12 @@ func newParser(data []byte) *parser {
 // more moves to the next line that is not blank, and reports whether there is one.
 func (p *parser) more() bool {
 	for p.pos < len(p.data) {
-		if p.data[p.pos] == '{' {
+		// There is such a character, because the text does not end with white space.
+		end := p.pos + bytes.IndexFunc(p.data[p.pos:], func(r rune) bool { return !isSpace(r) || r == '\n' || r == '\r' })
+		if !isLineEnd(p.data[end]) {
 			return true
 		}
-		end := p.pos
-		for end < len(p.data) {
-			r, size := utf8.DecodeRune(p.data[end:])
-			if !isSpace(r) || r == '\n' || r == '\r' {
-				break
-			}
-			end += size
-		}
-		if end < len(p.data) && !isLineEnd(p.data[end]) {
-			return true
-		}
-		p.pos = min(end+1, len(p.data))
+		p.pos = end + 1
 	}
 	return false
 }
@@ -122,7 +105,6 @@ func (p *parser) more() bool {
 func (p *parser) record() ([]byte, error) {
 	line, start := p.pos, len(p.out)
 	p.space()
-	p.id, p.idEnd = -1, -1
 	if err := p.value(); err != nil {
 		return nil, err
 	}

@@ -30,7 +30,7 @@ func (b *Block) Add(v *doc.Value) error {
 	if b.records > 0 {
 		p.out = append(p.out, ',')
 	}
-	p.id, p.depth, p.members = -1, 0, p.members[:0]
+	p.depth, p.members = 0, p.members[:0]
 	if err := p.parsed(v); err != nil {
 		return err
 	}

@@ -19,6 +19,14 @@ import (
 // counts are the results of one case: k of n passed in the baseline, and l of m in the candidate.
 type counts struct{ k, n, l, m int }
 
+// trials returns how often a test with random input is made: n times, or with -short fewer.
+func trials(n uint64) uint64 {
+	if testing.Short() {
+		return n / 4
+	}
+	return n
+}
+
 // repeated returns n times the same counts.
 func repeated(n int, c counts) []counts { return slices.Repeat([]counts{c}, n) }
 
@@ -285,7 +293,7 @@ func isMirror(x, y *compare.Effect) bool {
 
 func TestMirror(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(45) {
+	for seed := range trials(45) {
 		m := random(seed, 1+int(seed%3))
 		o := compare.DefaultOptions()
 		a, b := compare.Analyze(m, o), compare.Analyze(swap(m), o)
@@ -337,7 +345,7 @@ func TestOrderChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for seed := range uint64(24) {
+	for seed := range trials(24) {
 		m := random(seed, 1+int(seed%3))
 		o := compare.DefaultOptions()
 		o.Gates = []compare.Gate{gate}
@@ -362,7 +370,7 @@ func TestOrderChangesNothing(t *testing.T) {
 // Adding a case on which both sides agree in all repetitions changes no p-value.
 func TestAgreementChangesNoP(t *testing.T) {
 	t.Parallel()
-	for seed := range uint64(20) {
+	for seed := range trials(20) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		var cases []counts
 		for range 15 {

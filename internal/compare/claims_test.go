@@ -132,7 +132,7 @@ func TestU4U5_ClaimsAgree(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(4, 5))
 	seen := map[compare.Conclusion]int{}
-	for range 150 {
+	for range trials(150) {
 		m := randomComparison(r)
 		o := compare.DefaultOptions()
 		o.Margins = map[compare.Metric]float64{compare.PassRate: 0.3, compare.Tokens: 0.5}

@@ -138,13 +138,13 @@ func MoreUrgent(a, b *plumb.Failure) bool {
 
 // transform returns the evidence with the output that the transform of the case makes of the
 // answer. The report of the session keeps the answer.
-func transform(ctx context.Context, ev plumb.Evidence) (_ plumb.Evidence, failure *plumb.Failure) {
+func transform(ctx context.Context, ev plumb.Evidence) (out plumb.Evidence, failure *plumb.Failure) {
 	if ev.Case.Transform == nil {
 		return ev, nil
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			failure = plumb.Failuref(plumb.OriginAssertHook, "the transform crashed: %v\n%s", p, debug.Stack())
+			out, failure = ev, plumb.Failuref(plumb.OriginAssertHook, "the transform crashed: %v\n%s", p, debug.Stack())
 		}
 	}()
 	if len(ev.Report.Redacted) > 0 {

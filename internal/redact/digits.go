@@ -30,8 +30,8 @@ func sextets() (table [256]int8) {
 
 // run is a run of digits in a text. It may be wrapped over lines.
 type run struct {
-	from, to, n int // n is the number of digits
-	open        bool
+	from, to int
+	open     bool
 }
 
 // decode searches the runs of digits in v, decoded from base64 and from hexadecimal digits.
@@ -92,13 +92,13 @@ func (s *search) findRuns(v *view) {
 		for from > 0 && digits[text[from-1]] >= 0 {
 			from--
 		}
-		r, at := run{from: from}, from
+		r, at, n := run{from: from}, from, 0
 		for {
 			line := at
 			for at < len(text) && digits[text[at]] >= 0 {
 				at++
 			}
-			r.to, r.n = at, r.n+at-line
+			r.to, n = at, n+at-line
 			if at-line < minLine || at == len(text) || text[at] != '\n' && text[at] != '\r' {
 				break
 			}
@@ -109,7 +109,7 @@ func (s *search) findRuns(v *view) {
 				break
 			}
 		}
-		if r.n >= s.r.minDigits && (!v.escaped || !v.copies(r)) || r.to == open.to {
+		if n >= s.r.minDigits && (!v.escaped || !v.copies(r)) || r.to == open.to {
 			s.runs = append(s.runs, r)
 		}
 		i = r.to
@@ -149,7 +149,7 @@ func (s *search) openLine(text []byte) run {
 	if from == to || to < len(text) && text[to] != '=' && (to-from < minLine || text[to] == ' ' || text[to] == '\t') {
 		return run{to: -1}
 	}
-	return run{from: from, to: to, n: to - from, open: true}
+	return run{from: from, to: to, open: true}
 }
 
 // base64 appends to u the decoded digits at s.places, without the first skip bits. Padding ends at

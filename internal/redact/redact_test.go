@@ -400,7 +400,7 @@ func visible(c rune) rune {
 // TestAgainstReference generates texts from forms of a secret, complete and broken, with invisible
 // characters in them.
 func TestAgainstReference(t *testing.T) {
-	if testing.Short() {
+	if raceEnabled {
 		t.Skip("it takes long with the race detector, and all of it is one goroutine")
 	}
 	all := encodings()

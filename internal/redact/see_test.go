@@ -156,8 +156,24 @@ func TestWrapped(t *testing.T) {
 						before == 0 && got != "<[redacted:KEY]>\n" {
 						t.Errorf("%s at %d by %q:\n%q\n%q", name, width, end, text, got)
 					}
+					for _, size := range []int{7, width, width + len(end)} {
+						if parts := written(r, text, size); parts != got {
+							t.Errorf("%s at %d by %q, in parts of %d:\n%q\n%q", name, width, end, size, parts, got)
+						}
+					}
 				}
 			}
+		}
+	}
+	// Shorter lines are not digits of one text, and neither are those with text between them.
+	const before = "sixteen characters, and more: "
+	for _, text := range []string{
+		before + wrap(base64.StdEncoding.EncodeToString([]byte(value)), 15, "\n"),
+		before + wrap(hex.EncodeToString([]byte(value)), 16, ",\n"),
+		before + wrap(hex.EncodeToString([]byte(value)), 16, " "),
+	} {
+		if got := r.String(text); got != text {
+			t.Errorf("%q became %q", text, got)
 		}
 	}
 	for _, separator := range []string{" ", ":"} {
@@ -205,6 +221,34 @@ func TestCodes(t *testing.T) {
 	}
 }
 
+// TestLevels undoes as many encodings on top of each other as the package promises.
+func TestLevels(t *testing.T) {
+	all := encodings()
+	r := redact.New([]redact.Secret{{"KEY", secretValue}})
+	for name, most := range map[string]int{
+		"json \\u": 3, "json ascii": 3, "percent": 3, "html hex": 3, "base64": 2, "base64url": 2, "hex": 2,
+	} {
+		text := secretValue
+		for n := 1; n <= most+1; n++ {
+			text = all[name](text)
+			if got := r.String(text); (got == "[redacted:KEY]") != (n <= most) {
+				t.Errorf("%d times %s: %s", n, name, got)
+			}
+		}
+	}
+}
+
+// written returns what a writer makes of a text in parts of a size.
+func written(r *redact.Redactor, text string, size int) string {
+	var b strings.Builder
+	w := r.Writer(&b)
+	for part := range slices.Chunk([]byte(text), size) {
+		_, _ = w.Write(part) // writing to memory cannot fail
+	}
+	_ = w.Close()
+	return b.String()
+}
+
 // TestMarkers hides secrets that look like their replacement.
 func TestMarkers(t *testing.T) {
 	for _, secrets := range [][]redact.Secret{
@@ -239,15 +283,7 @@ func TestLongUnseen(t *testing.T) {
 		if got := r.String(text); got != "<[redacted:KEY]>" {
 			t.Errorf("%q: %d bytes are left", piece, len(got))
 		}
-		var b bytes.Buffer
-		w := r.Writer(&b)
-		for rest := text; rest != ""; {
-			n := min(len(rest), 4096)
-			w.Write([]byte(rest[:n]))
-			rest = rest[n:]
-		}
-		w.Close()
-		if got := b.String(); got != "<[redacted:KEY]>" {
+		if got := written(r, text, 4096); got != "<[redacted:KEY]>" {
 			t.Errorf("%q chunked: %d bytes are left", piece, len(got))
 		}
 		if took := time.Since(began); took > 20*time.Second {

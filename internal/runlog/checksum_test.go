@@ -3,13 +3,11 @@ package runlog_test
 import (
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
@@ -22,20 +20,13 @@ func TestDamagedLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := slices.Collect(strings.Lines(string(log)))
-	read := func(text string) (int, error) {
-		dir := t.TempDir()
-		if err := os.WriteFile(filepath.Join(dir, runlog.EventsFile), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		n := 0
-		return n, runlog.At(dir).Read(func(plumb.Event) error { n++; return nil })
-	}
-	if _, err := read(string(log)); err != nil {
+	read := func(text string) error { return read(inMemory(text, runlog.Limits{})) }
+	if err := read(string(log)); err != nil {
 		t.Fatal(err)
 	}
 	damaged := func(what, text string) {
 		t.Helper()
-		if _, err := read(text); err == nil || !strings.Contains(err.Error(), "line ") {
+		if err := read(text); err == nil || !strings.Contains(err.Error(), "line ") {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
@@ -56,7 +47,7 @@ func TestDamagedLog(t *testing.T) {
 		}
 	}
 	for at := len(log) - len(lines[len(lines)-1]); at < len(log); at++ {
-		if _, err := read(string(log[:at])); err != nil {
+		if err := read(string(log[:at])); err != nil {
 			t.Errorf("a log that was torn at byte %d of its last line: %v", at, err)
 		}
 	}
@@ -64,7 +55,7 @@ func TestDamagedLog(t *testing.T) {
 	if strings.Contains(old, `"crc"`) || old == string(log) {
 		t.Fatal("the log does not look as this test thinks")
 	}
-	if _, err := read(old); err != nil {
+	if err := read(old); err != nil {
 		t.Errorf("a log of an earlier version: %v", err)
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
@@ -35,35 +35,42 @@ func written(tb testing.TB, root string, cases, repeat int, runners ...string) *
 	for i := range cases {
 		plan.Cases = append(plan.Cases, plumb.CaseInfo{ID: fmt.Sprintf("case-%03d", i), Repeat: repeat})
 	}
-	x := &runlog.Index{}
-	w, err := runlog.Continue(d, x, nil, func(plumb.Event, *plumb.Run) error { return nil })
-	if err != nil {
-		tb.Fatal(err)
-	}
-	add := func(ev plumb.Event) {
-		ev.At = time.Now()
-		if _, _, err := w.Append(ev, true); err != nil {
-			tb.Fatal(err)
-		}
-	}
-	add(plumb.Event{Type: plumb.EventRunStarted, Info: info})
-	add(plan)
+	events := []plumb.Event{{Type: plumb.EventRunStarted, At: time.Now(), Info: info}, plan}
 	for _, c := range plan.Cases {
 		for _, id := range runners {
 			for n := 1; n <= repeat; n++ {
 				ev := plumb.Event{Type: plumb.EventSessionFinished, Case: c.ID, Runner: id, Repetition: n, Session: 1}
 				ev.Report = &plumb.SessionReport{FinalOutput: "echo " + c.ID}
-				add(ev)
-				ev.Type, ev.Report = plumb.EventSessionJudged, nil
-				ev.Judgement = &plumb.Judgement{Outcome: plumb.OutcomePass, Status: plumb.StatusPassed}
-				add(ev)
+				judged := ev
+				judged.Type, judged.Report = plumb.EventSessionJudged, nil
+				judged.Judgement = &plumb.Judgement{Outcome: plumb.OutcomePass, Status: plumb.StatusPassed}
+				events = append(events, ev, judged)
 			}
 		}
+	}
+	add(tb, d, nil, events...)
+	return d
+}
+
+// add adds events to the log of d as a new process does, and returns them as they were recorded.
+func add(tb testing.TB, d *runlog.Dir, secrets *redact.Redactor, events ...plumb.Event) (recorded []plumb.Event) {
+	tb.Helper()
+	x := &runlog.Index{}
+	w, err := runlog.Continue(d, x, secrets, func(plumb.Event, *plumb.Run) error { return nil })
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for _, ev := range events {
+		got, _, err := w.Append(ev, true)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		recorded = append(recorded, got)
 	}
 	if err := errors.Join(w.Close(), x.Close()); err != nil {
 		tb.Fatal(err)
 	}
-	return d
+	return recorded
 }
 
 func FuzzRead(f *testing.F) {
@@ -186,22 +193,5 @@ func TestDirIsLockedAndFound(t *testing.T) {
 		if err != nil || info.Mode().Perm()&0o077 != 0 {
 			t.Errorf("%s: mode %v, %v", name, info.Mode(), err)
 		}
-	}
-}
-
-// TestOldOwnerFile reads an owner file of an earlier build, which held the path of the run.
-func TestOldOwnerFile(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, runlog.OwnerFile), []byte("/somewhere/runs/x\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if runtime.GOOS == "windows" {
-		t.Skip("that is no whole path here")
-	}
-	if c, ok := runlog.Owner(dir, nil); !ok || c.RunDir != "/somewhere/runs/x" {
-		t.Errorf("%+v, %v", c, ok)
-	}
-	if _, ok := runlog.Owner(t.TempDir(), nil); ok {
-		t.Error("a directory without owner is owned")
 	}
 }
