@@ -141,7 +141,7 @@ func ground() []string {
 	return []string{
 		"./check", "./internal/analyze", "./internal/compare", "./internal/drift", "./internal/judging", "./internal/report",
 		"./internal/report/ci", "./internal/report/html", "./internal/report/kind", "./internal/report/terminal",
-		"./internal/results", "./internal/runlog", "./internal/setting", "./internal/text",
+		"./internal/results", "./internal/runlog", "./internal/setting", "./internal/suite/cases", "./internal/text",
 	}
 }
 
