@@ -123,7 +123,7 @@ func TestReadings(t *testing.T) {
 
 	got = nil
 	i := 2
-	if err := x.Stored("c", "r", func(s *runlog.Stored) error {
+	if _, err := x.Stored("c", "r", nil, func(s *runlog.Stored) error {
 		want := events[i]
 		var report *plumb.SessionReport
 		var verdicts []plumb.Verdict
@@ -150,10 +150,11 @@ func TestReadings(t *testing.T) {
 	}
 
 	stop := errors.New("stop")
+	_, stored := x.Stored("c", "r", nil, func(*runlog.Stored) error { return stop })
 	for name, err := range map[string]error{
 		"Read":     l.Read(func(plumb.Event) error { return stop }),
 		"Sessions": x.Sessions("c", "r", func(plumb.Event) error { return stop }),
-		"Stored":   x.Stored("c", "r", func(*runlog.Stored) error { return stop }),
+		"Stored":   stored,
 	} {
 		if !errors.Is(err, stop) {
 			t.Errorf("%s: the error of the caller becomes %v", name, err)
@@ -189,11 +190,12 @@ func TestDamagedBlob(t *testing.T) {
 		}
 		defer x.Close()
 		_, figures := l.Figures(nil, func(plumb.Event, *plumb.Run) error { return nil })
+		_, stored := x.Stored("c", "r", nil, func(*runlog.Stored) error { return nil })
 		for name, err := range map[string]error{
 			"Read":     read(l),
 			"Figures":  figures,
 			"Sessions": x.Sessions("c", "r", func(plumb.Event) error { return nil }),
-			"Stored":   x.Stored("c", "r", func(*runlog.Stored) error { return nil }),
+			"Stored":   stored,
 		} {
 			if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), filepath.Base(blobs[0])) {
 				t.Errorf("%s: got %v, want %s", name, err, want)
