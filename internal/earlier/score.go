@@ -97,6 +97,7 @@ func prepareScore(
 
 // setScoring sets the settings of s that do not depend on how the sessions were made.
 func setScoring(p *project.Project, s *project.Spec, o *ScoreOptions) {
+	s.ParallelGiven = o.Parallel != 0
 	s.Schedule, s.Parallel = run.Parallel, cmp.Or(o.Parallel, config.DefaultParallel)
 	s.Cache, s.Output, s.MinKappa = o.Cache, p.Env.Path(o.Output), o.MinKappa
 	if len(o.MinPassRate) > 0 { // otherwise the gates of the run that is judged again

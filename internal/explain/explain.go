@@ -170,7 +170,7 @@ func Open(ctx context.Context, p *project.Project, dir string, fromConfig bool) 
 		return nil, err
 	}
 	redact := p.RedactorWith(nil, config)
-	if v.factory, err = p.RunnerFactory(string(runner.CacheOff), 1, false, redact); err != nil {
+	if v.factory, err = p.RunnerFactory(project.Requests{Cache: string(runner.CacheOff), Parallel: 1}, redact); err != nil {
 		return nil, err
 	}
 	made, err := v.factory.Make(ctx, []plumb.RunnerConfig{*config})

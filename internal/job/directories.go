@@ -31,6 +31,7 @@ func (o *opening) chooseSchedule() {
 	if agents, _ := o.works(); agents {
 		schedule, parallel = run.Serial, runtime.NumCPU() // documented
 	}
+	s.ParallelGiven = s.Parallel != 0
 	s.Schedule, s.Parallel = cmp.Or(s.Schedule, schedule), cmp.Or(s.Parallel, parallel)
 }
 

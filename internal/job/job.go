@@ -209,7 +209,7 @@ func (j *Job) setOptions(suite *plumb.Suite) {
 		Workspaces: run.Workspaces{
 			Cwd: s.Cwd, Root: s.WorkspaceRoot, Reach: agent.Reach(), Keep: s.KeepWorkspaces, Environ: p.Environ,
 		},
-		Redact: j.factory.Redact, Notes: j.factory.Notes,
+		AtOnce: s.ParallelGiven, Redact: j.factory.Redact, Notes: j.factory.Notes,
 		Info: plumb.RunInfo{
 			PlumbVersion: s.PlumbVersion, SuiteName: suite.Name, SuitePath: suitePath(p, suite.Path),
 			SuiteVersion: suite.Version, Tier: suite.Tier, SuiteHash: suite.Hash, DeclaredTags: suite.Tags(),

@@ -177,7 +177,10 @@ func (o *opening) selectCases() (err error) {
 func (o *opening) openFactory() (err error) {
 	s := &o.Spec
 	o.redact = o.project.RedactorWith(s.Words(o.Suite), *s)
-	if o.factory, err = o.project.RunnerFactory(s.Cache, s.Parallel, o.request.Plan, o.redact); err == nil {
+	requests := project.Requests{
+		Cache: s.Cache, Parallel: s.Parallel, Given: s.ParallelGiven, Planning: o.request.Plan,
+	}
+	if o.factory, err = o.project.RunnerFactory(requests, o.redact); err == nil {
 		o.factory.Env.ReplayFinal = s.ScoredFrom != ""
 	}
 	return err

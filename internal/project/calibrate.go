@@ -76,9 +76,9 @@ func (p *Project) Calibrate(
 		return nil, plumb.WithHint(errors.New("no judge to calibrate"), "name a model or a runner with --judge")
 	}
 	votes = max(votes, 1)
-	s.Parallel = cmp.Or(s.Parallel, config.DefaultParallel)
+	requests := Requests{Cache: s.Cache, Parallel: cmp.Or(s.Parallel, config.DefaultParallel), Given: s.Parallel != 0}
 	out.redact = p.RedactorWith(nil, c)
-	f, err := p.RunnerFactory(s.Cache, s.Parallel, false, out.redact)
+	f, err := p.RunnerFactory(requests, out.redact)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +88,7 @@ func (p *Project) Calibrate(
 		return nil, err
 	}
 	answers := calibrate.Ask(ctx, items, calibrate.AskOptions{
-		Judge: judge, Votes: votes, Parallel: s.Parallel,
+		Judge: judge, Votes: votes, Parallel: requests.Parallel,
 		Progress: func(done int) { progress(done, len(items)) },
 	})
 	if ctx.Err() != nil {

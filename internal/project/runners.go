@@ -67,21 +67,36 @@ type RunnerFactory struct {
 	project *Project
 }
 
-// RunnerFactory returns what makes runners with a cache mode, and with at most so many requests at
-// once. With planning, runners need no key and no program.
-func (p *Project) RunnerFactory(cache string, parallel int, planning bool, r *redact.Redactor) (*RunnerFactory, error) {
-	mode, err := runner.ParseCacheMode(cache)
+// Requests says how runners make requests.
+type Requests struct {
+	// Cache is the cache mode; "" is the default.
+	Cache string
+	// Parallel bounds the concurrent requests with each provider and key. If Given, they start with
+	// this number, otherwise with half of it.
+	Parallel int
+	Given    bool
+	// Planning means that none are made: runners need no key and no program.
+	Planning bool
+}
+
+// RunnerFactory returns what makes runners, from which r removes secrets.
+func (p *Project) RunnerFactory(q Requests, r *redact.Redactor) (*RunnerFactory, error) {
+	mode, err := runner.ParseCacheMode(q.Cache)
 	if err != nil {
 		return nil, err
 	}
+	start := 0
+	if q.Given {
+		start = q.Parallel
+	}
 	f := &RunnerFactory{
 		Transport: modelapi.NewTransport(modelapi.TransportOptions{
-			MaxInFlight: parallel, Getenv: p.Getenv, Limits: p.userCache("limits"),
+			MaxInFlight: q.Parallel, Start: start, Getenv: p.Getenv, Limits: p.userCache("limits"),
 		}),
 		Notes: make(chan plumb.Note, 64), Redact: r, project: p,
 	}
 	f.Env = runner.Env{
-		Getenv: p.Getenv, Environ: p.Environ, Transport: f.Transport, CacheMode: mode, Planning: planning,
+		Getenv: p.Getenv, Environ: p.Environ, Transport: f.Transport, CacheMode: mode, Planning: q.Planning,
 		Prices: p.Prices, Dir: p.Config.Dir, Cache: &runner.Cache{Dir: p.Cache(), Redact: r}, Redact: r,
 		Agents: &agent.Shared{},
 		Note: func(n plumb.Note) {
@@ -162,7 +177,7 @@ func (f *RunnerFactory) Make(ctx context.Context, configs []plumb.RunnerConfig) 
 
 // CheckRunners returns for each runner of the config why it cannot run now, or nil.
 func (p *Project) CheckRunners(ctx context.Context) ([]error, error) {
-	f, err := p.RunnerFactory(string(runner.CacheOff), 1, false, p.redact)
+	f, err := p.RunnerFactory(Requests{Cache: string(runner.CacheOff), Parallel: 1}, p.redact)
 	if err != nil {
 		return nil, err
 	}

@@ -33,6 +33,8 @@ type Spec struct {
 	JudgeRepeat int `json:"judgeRepeat,omitempty"`
 	// Sessions describes stored sessions that no run made, and that this run only judges.
 	Sessions *SessionsSpec `json:"sessions,omitempty" redact:"-"`
+	// ParallelGiven reports that the user chose how many sessions run at once.
+	ParallelGiven bool `json:"parallelGiven,omitempty"`
 	// Demo marks a run whose sessions come from the built-in recording.
 	Demo bool `json:"demo,omitempty"`
 	// Distrusted lists the runners that were not measured because plumb doctor --agents had found

@@ -142,6 +142,30 @@ func budgetIsKept(t *testing.T, d *runlog.Dir, random *rand.Rand) {
 	}
 }
 
+// TestFirstAnswer checks that the first session of a model keeps the others waiting, unless the user
+// chose how many sessions run at once.
+func TestFirstAnswer(t *testing.T) {
+	for given, want := range map[bool]int64{false: 1, true: 8} {
+		d := newDir(t)
+		synctest.Test(t, func(t *testing.T) {
+			var now, atFirst atomic.Int64
+			f := &fake{id: "f", run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
+				now.Add(1)
+				time.Sleep(time.Second)
+				atFirst.CompareAndSwap(0, now.Load())
+				now.Add(-1)
+				return report("echo"), nil
+			}}
+			do(t, run.Options{
+				Dir: d, Suite: suite(16), Runners: []plumb.Runner{f}, Settings: run.Settings{Parallel: 8}, AtOnce: given,
+			})
+			if got := atFirst.Load(); got != want {
+				t.Errorf("chosen by the user: %t: %d sessions run when the first ends, want %d", given, got, want)
+			}
+		})
+	}
+}
+
 // TestBudgetKeepsSessionsInFlight checks that a budget that is much larger than the cost of one
 // session does not slow the run down.
 func TestBudgetKeepsSessionsInFlight(t *testing.T) {

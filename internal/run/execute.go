@@ -346,7 +346,7 @@ func (e *engine) runSession(ctx context.Context, t task, number int) (*session, 
 
 // obtain calls the runner, unless it is known that the runner fails.
 func (e *engine) obtain(ctx context.Context, t task, number int) (*session, error) {
-	if e.Runners[t.runner].Info().Kind == plumb.RunnerModel {
+	if !e.AtOnce && e.Runners[t.runner].Info().Kind == plumb.RunnerModel {
 		done := e.blocked[t.runner].probe(ctx, e.stopping)
 		defer done()
 	}

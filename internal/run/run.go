@@ -48,6 +48,9 @@ type Options struct {
 	Settings
 	// Workspaces describe where agents and commands work.
 	Workspaces Workspaces
+	// AtOnce starts as many sessions of a model as may run at once. Otherwise the first one goes alone,
+	// so that a rejected key costs one request.
+	AtOnce bool
 	// Verify, if set, checks the sessions that decided the repetitions of a green execution, and
 	// may return a failure. It is called once per execution, from many goroutines.
 	Verify func(c *plumb.Case, r plumb.RunnerInfo, sessions []*plumb.SessionReport) (

@@ -19,8 +19,9 @@ const (
 	congested               // "too many requests", "overloaded"
 )
 
-// limiter bounds the concurrent requests of one provider and key. It starts with half of the
-// allowed number, or with the number that the provider accepted in an earlier run. Until the
+// limiter bounds the concurrent requests of one provider and key. It starts with the number that the
+// user chose, or with half of the allowed number, or with the number that the provider accepted in
+// an earlier run. Until the
 // provider first rejects a request because of the load, each answer raises the limit by one. From
 // then on each such rejection halves the limit, and each round trip raises it by one. Rejections of
 // requests that were sent before the last halving do not count. The limiter can also stop the lane
@@ -43,9 +44,11 @@ type waiter struct {
 	epoch uint64
 }
 
-func newLimiter(most int) *limiter {
+// newLimiter returns a limiter of most requests that starts with the number start; 0 means half of
+// most, and at least four.
+func newLimiter(most, start int) *limiter {
 	most = max(1, most)
-	return &limiter{max: most, limit: float64(max(min(4, most), most/2))}
+	return &limiter{max: most, limit: float64(min(most, cmp.Or(start, max(4, most/2))))}
 }
 
 // widen raises the limit to the number of requests that the provider is known to accept.

@@ -60,6 +60,9 @@ const (
 type TransportOptions struct {
 	// MaxInFlight bounds the concurrent requests for each provider and key; 0 means 64.
 	MaxInFlight int
+	// Start is the number of concurrent requests that each provider and key starts with; 0 means half
+	// of MaxInFlight.
+	Start int
 	// Getenv looks up HTTP_PROXY, HTTPS_PROXY and NO_PROXY, in upper and lower case. Nil means no
 	// proxy.
 	Getenv func(string) string
@@ -225,7 +228,7 @@ func (t *Transport) lane(provider, host, key string) *lane {
 	l, ok := t.lanes[k]
 	if !ok {
 		n := t.opts.MaxInFlight
-		l = &lane{limiter: newLimiter(n), budget: newRetryBudget(n, t.opts.MaxAttempts)}
+		l = &lane{limiter: newLimiter(n, t.opts.Start), budget: newRetryBudget(n, t.opts.MaxAttempts)}
 		l.remembered = memory(t.opts.Limits).read(k)
 		l.widen(l.remembered)
 		t.lanes[k] = l

@@ -260,7 +260,7 @@ func TestLimiterAdapts(t *testing.T) {
 
 func limiterAdapts(t *testing.T) {
 	t.Helper()
-	l := newLimiter(64)
+	l := newLimiter(64, 0)
 	round := func(n int, e effect) {
 		t.Helper()
 		var epochs []uint64
@@ -333,7 +333,7 @@ func TestPlaceIsHandedOn(t *testing.T) {
 	t.Parallel()
 	for range 100 {
 		synctest.Test(t, func(t *testing.T) {
-			l := newLimiter(1)
+			l := newLimiter(1, 0)
 			epoch, err := l.acquire(t.Context())
 			if err != nil {
 				t.Fatal(err)
@@ -367,8 +367,13 @@ func TestPlaceIsHandedOn(t *testing.T) {
 func TestLimiterStarts(t *testing.T) {
 	t.Parallel()
 	for most, want := range map[int]int{0: 1, 1: 1, 3: 3, 4: 4, 7: 4, 8: 4, 10: 5, 256: 128} {
-		if _, _, got, _ := newLimiter(most).state(); got != want {
+		if _, _, got, _ := newLimiter(most, 0).state(); got != want {
 			t.Errorf("of %d: %d, want %d", most, got, want)
+		}
+	}
+	for start, want := range map[int]int{1: 1, 9: 9, 256: 256, 300: 256} {
+		if _, _, got, _ := newLimiter(256, start).state(); got != want {
+			t.Errorf("from %d: %d, want %d", start, got, want)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 // outlast that.
 func TestTimeLimitLeavesOutTheQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(1)
+		l := newLimiter(1, 0)
 		epoch, err := l.acquire(t.Context())
 		if err != nil {
 			t.Fatal(err)
