@@ -132,7 +132,7 @@ func TestSimulatedDifferences(t *testing.T) {
 			rates := bank(size[0], random)
 			changed := loweredRates(rates, 0.1)
 			want := meanOf(changed) - meanOf(rates)
-			e := RateDifference(compared(rates, changed, size[1], size[2], random), 0.95)
+			e := RateDifference(compared(rates, changed, size[1], size[2], random))(0.95)
 			return e.Lo <= want && want <= e.Hi
 		})
 		t.Logf("| rates, -10 | %d × %d/%d | %.3f |", size[0], size[1], size[2], got)
@@ -147,7 +147,7 @@ func TestSimulatedDifferences(t *testing.T) {
 				level := random.NormFloat64()
 				base[i], cand[i] = normals(size[1], level, random), normals(size[2], level+0.3, random)
 			}
-			e := GradedDifference(base, cand, 0.95)
+			e := GradedDifference(base, cand)(0.95)
 			return e.Lo <= 0.3 && 0.3 <= e.Hi
 		})
 		t.Logf("| scores | %d × %d/%d | %.3f |", size[0], size[1], size[2], got)
@@ -176,7 +176,7 @@ func TestSimulatedIntervals(t *testing.T) {
 			return quantile(normals(100, 0, random), 0.9, 1.2815515655446004)
 		}},
 		{"t over 10 cases", 0.95, 0.95, func(random *rand.Rand) bool {
-			e := CaseT(normals(10, 0.5, random), nil, 0.95)
+			e := CaseT(normals(10, 0.5, random), nil)(0.95)
 			return e.Lo <= 0.5 && 0.5 <= e.Hi
 		}},
 		{"t over 12 clusters", 0.94, 0.96, func(random *rand.Rand) bool {
@@ -186,7 +186,7 @@ func TestSimulatedIntervals(t *testing.T) {
 				values = append(values, normals(4, 0.5+random.NormFloat64(), random)...)
 				clusters = append(clusters, c, c, c, c)
 			}
-			e := CaseT(values, clusters, 0.95)
+			e := CaseT(values, clusters)(0.95)
 			return e.Lo <= 0.5 && 0.5 <= e.Hi
 		}},
 		{"Rogan-Gladen", 0.93, 0.97, func(random *rand.Rand) bool {

@@ -97,7 +97,7 @@ func (v *values) metric(run *plumb.Run, r Rate, value func(*plumb.Execution) flo
 	for _, value := range v.of {
 		v.logs = append(v.logs, math.Log(value))
 	}
-	e := CaseT(v.logs, clusters, confidence)
+	e := CaseT(v.logs, clusters)(confidence)
 	m.Mean = Estimate{math.Exp(e.Value), math.Exp(e.Lo), math.Exp(e.Hi), nan, e.Method, e.OK}
 	slices.Sort(v.of)
 	m.Median, m.P90 = quantile(v.of, 0.5), quantile(v.of, 0.9)
@@ -153,7 +153,7 @@ func (r Rate) Score(run *plumb.Run) Score {
 	if s.N = len(scores); s.N == 0 || s.Stopped > 0 {
 		return s
 	}
-	s.Mean = CaseT(scores, clusters, confidence)
+	s.Mean = CaseT(scores, clusters)(confidence)
 	slices.Sort(scores)
 	s.Min, s.Max = scores[0], scores[s.N-1]
 	s.Median = empirical(scores, 0.5)

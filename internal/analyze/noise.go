@@ -76,7 +76,7 @@ func NoiseOf(cases [][]Sample, seed Seed) Noise {
 	if sd, ok := WithinDeviation(tokens); ok {
 		n.TokenDeviation = sd
 	}
-	n.Halves.Difference = RateDifference(pairs, confidence)
+	n.Halves.Difference = RateDifference(pairs)(confidence)
 	n.Halves.P = Stratified(pairs).TwoSided()
 	n.Halves.TokenP = StratifiedPermutation(odd, even, seed).TwoSided
 	return n

@@ -208,10 +208,11 @@ func stratifiedNormal(pairs []PairCounts) (atMost, atLeast float64, exact bool) 
 //
 // The second term is what Bonett-Price leaves when nothing differs. It keeps cases that always or
 // never pass from giving an interval without width.
-func RateDifference(pairs []PairCounts, conf float64) Estimate {
+func RateDifference(pairs []PairCounts) Interval {
+	none := func(float64) Estimate { return unknown("stratified difference") }
 	kept, ok := measured(pairs)
-	if !ok || len(kept) == 0 || !isConfidence(conf) {
-		return unknown("stratified difference")
+	if !ok || len(kept) == 0 {
+		return none
 	}
 	single, repeated := true, true
 	baseOnly, candOnly := 0, 0
@@ -225,9 +226,9 @@ func RateDifference(pairs []PairCounts, conf float64) Estimate {
 	}
 	switch {
 	case single:
-		return BonettPrice(baseOnly, candOnly, len(kept), conf)
+		return func(conf float64) Estimate { return BonettPrice(baseOnly, candOnly, len(kept), conf) }
 	case !repeated:
-		return CaseT(diffs, nil, conf)
+		return CaseT(diffs, nil)
 	}
 	sides := make([]side, 0, 2*len(kept))
 	common := 0
@@ -238,17 +239,23 @@ func RateDifference(pairs []PairCounts, conf float64) Estimate {
 		}
 		common += min(p.BaseMeasured, p.CandMeasured)
 	}
+	mean := average(diffs)
 	variance, df := satterthwaite(sides, len(kept))
-	z := normalQuantile(conf)
-	half := 2 * z * z / (float64(common+2) * float64(common+2))
-	if variance > 0 {
-		t := TQuantile(conf, df)
-		half += t * t * variance
+	return func(conf float64) Estimate {
+		if !isConfidence(conf) {
+			return none(conf)
+		}
+		z := normalQuantile(conf)
+		half := 2 * z * z / (float64(common+2) * float64(common+2))
+		if variance > 0 {
+			t := TQuantile(conf, df)
+			half += t * t * variance
+		}
+		half = math.Sqrt(half)
+		e := Estimate{Value: mean, SE: half / z, Method: "stratified difference", OK: true}
+		e.Lo, e.Hi = max(-1, mean-half), min(1, mean+half)
+		return e
 	}
-	half = math.Sqrt(half)
-	e := Estimate{Value: average(diffs), SE: half / z, Method: "stratified difference", OK: true}
-	e.Lo, e.Hi = max(-1, e.Value-half), min(1, e.Value+half)
-	return e
 }
 
 // side is the variance of the mean of one side of a case, with its degrees of freedom.
@@ -271,14 +278,26 @@ func satterthwaite(sides []side, cases int) (variance, df float64) {
 // the interval mean plus or minus t SE, where SE is CR1 of [clusteredError] and t has G-1 degrees
 // of freedom for G clusters. It speaks about other cases like these. OK is false for fewer than two
 // clusters, and for values that do not vary.
-func CaseT(values []float64, clusters []int, conf float64) Estimate {
+func CaseT(values []float64, clusters []int) Interval {
 	e := unknown("t over cases")
 	errors := clusteredError(values, clusters)
 	e.Value, e.SE = errors.Mean, errors.CR1
-	if !isConfidence(conf) || math.IsNaN(e.SE) || e.SE <= tieTolerance*math.Abs(e.Value) {
+	return e.within(float64(clusterCount(len(values), clusters) - 1))
+}
+
+// Interval is an estimate at a confidence level. What does not depend on the level was computed
+// before.
+type Interval func(conf float64) Estimate
+
+// within returns e with the interval of t with df degrees of freedom, as long as its values vary.
+func (e Estimate) within(df float64) Interval {
+	return func(conf float64) Estimate {
+		if !isConfidence(conf) || math.IsNaN(e.SE) || e.SE <= tieTolerance*math.Abs(e.Value) {
+			return e
+		}
+		e := e
+		half := TQuantile(conf, df) * e.SE
+		e.Lo, e.Hi, e.OK = e.Value-half, e.Value+half, true
 		return e
 	}
-	half := TQuantile(conf, float64(clusterCount(len(values), clusters)-1)) * e.SE
-	e.Lo, e.Hi, e.OK = e.Value-half, e.Value+half, true
-	return e
 }

@@ -483,10 +483,11 @@ func relabel(strata []stratum) (choices []choice, ok bool) {
 // each side of each case it is the interval of [RateDifference] with sample variances and without
 // the second term; otherwise it is [CaseT] of the differences of the cases, which for one value a
 // side is the paired t-interval. OK is false if the values do not vary.
-func GradedDifference(base, cand [][]float64, conf float64) Estimate {
+func GradedDifference(base, cand [][]float64) Interval {
+	e := unknown("stratified difference")
 	strata, ok := newStrata(base, cand)
-	if !ok || !isConfidence(conf) {
-		return unknown("stratified difference")
+	if !ok {
+		return func(float64) Estimate { return e }
 	}
 	diffs := make([]float64, len(strata))
 	repeated := true
@@ -495,7 +496,7 @@ func GradedDifference(base, cand [][]float64, conf float64) Estimate {
 		repeated = repeated && s.base > 1 && s.cand > 1
 	}
 	if !repeated {
-		return CaseT(diffs, nil, conf)
+		return CaseT(diffs, nil)
 	}
 	sides := make([]side, 0, 2*len(strata))
 	for i := range base {
@@ -509,14 +510,8 @@ func GradedDifference(base, cand [][]float64, conf float64) Estimate {
 		}
 	}
 	variance, df := satterthwaite(sides, len(strata))
-	e := Estimate{Value: average(diffs), SE: math.Sqrt(variance), Method: "stratified difference"}
-	e.Lo, e.Hi = math.NaN(), math.NaN()
-	if e.SE <= tieTolerance*math.Abs(e.Value) {
-		return e
-	}
-	half := TQuantile(conf, df) * e.SE
-	e.Lo, e.Hi, e.OK = e.Value-half, e.Value+half, true
-	return e
+	e.Value, e.SE = average(diffs), math.Sqrt(variance)
+	return e.within(df)
 }
 
 // minClusters is the smallest number of clusters that can give a conclusion: with five, the

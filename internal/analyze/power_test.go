@@ -54,7 +54,7 @@ func found(base, cand []float64, repeats, comparisons int, random *rand.Rand) (n
 				CandMeasured: repeats, CandPassed: passes(repeats, cand[i], random),
 			}
 		}
-		if e := RateDifference(pairs, 0.95); e.OK && e.Hi < 0 &&
+		if e := RateDifference(pairs)(0.95); e.OK && e.Hi < 0 &&
 			Stratified(pairs).TwoSided() <= Level {
 			n++
 		}

@@ -85,15 +85,15 @@ func TestComparisonsMirror(t *testing.T) {
 			t.Fatalf("stratified: %+v is not the mirror of %+v", other, test)
 		}
 		same(t, "stratified in another order", test, Stratified(shuffled(t, pairs)))
-		e := RateDifference(pairs, 0.95)
-		same(t, "rate difference of swapped sides", mirroredEstimate(e), RateDifference(swapped, 0.95))
-		same(t, "rate difference in another order", e, RateDifference(shuffled(t, pairs), 0.95))
+		e := RateDifference(pairs)(0.95)
+		same(t, "rate difference of swapped sides", mirroredEstimate(e), RateDifference(swapped)(0.95))
+		same(t, "rate difference in another order", e, RateDifference(shuffled(t, pairs))(0.95))
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		base, cand := scores(t)
-		p, e := StratifiedPermutation(base, cand, seed), GradedDifference(base, cand, 0.95)
+		p, e := StratifiedPermutation(base, cand, seed), GradedDifference(base, cand)(0.95)
 		same(t, "permutation of swapped sides", mirroredPermutation(p), StratifiedPermutation(cand, base, seed))
-		same(t, "difference of swapped sides", mirroredEstimate(e), GradedDifference(cand, base, 0.95))
+		same(t, "difference of swapped sides", mirroredEstimate(e), GradedDifference(cand, base)(0.95))
 		diffs, clusters := []float64{}, []int{}
 		order := rapid.Permutation(indices(len(base))).Draw(t, "order")
 		var otherBase, otherCand [][]float64
@@ -104,7 +104,7 @@ func TestComparisonsMirror(t *testing.T) {
 			}
 		}
 		same(t, "permutation in another order", p, StratifiedPermutation(otherBase, otherCand, seed))
-		same(t, "difference in another order", e, GradedDifference(otherBase, otherCand, 0.95))
+		same(t, "difference in another order", e, GradedDifference(otherBase, otherCand)(0.95))
 
 		negated := slices.Clone(diffs)
 		for i := range negated {
@@ -116,7 +116,7 @@ func TestComparisonsMirror(t *testing.T) {
 		b, _ := ClusterPermutation(negated, clusters, seed)
 		same(t, "clusters of swapped sides", mirroredPermutation(a), b)
 		same(t, "t of swapped sides",
-			mirroredEstimate(CaseT(diffs, clusters, 0.9)), CaseT(negated, clusters, 0.9))
+			mirroredEstimate(CaseT(diffs, clusters)(0.9)), CaseT(negated, clusters)(0.9))
 	})
 }
 
@@ -336,8 +336,8 @@ func TestNothing(t *testing.T) {
 	for name, e := range map[string]Estimate{
 		"ClusteredWilson": ClusteredWilson(nil, 0, nil, 0.95),
 		"BonettPrice":     BonettPrice(0, 0, 0, 0.95),
-		"RateDifference":  RateDifference(nil, 0.95), "CaseT": CaseT(nil, nil, 0.95),
-		"GradedDifference": GradedDifference(nil, nil, 0.95), "Kappa": Kappa(nil),
+		"RateDifference":  RateDifference(nil)(0.95), "CaseT": CaseT(nil, nil)(0.95),
+		"GradedDifference": GradedDifference(nil, nil)(0.95), "Kappa": Kappa(nil),
 		"AlphaInterval": AlphaInterval(nil, true, 0.95, seed), "PPIMean": PPIMean(nil, nil, nil, 0.95),
 		"CorrectedRate": CorrectedRate(0.5, 0, 0.9, 0, 0.9, 0, 0.95),
 	} {
@@ -348,7 +348,7 @@ func TestNothing(t *testing.T) {
 	unmeasured := []PairCounts{{BaseMeasured: 3, BasePassed: 3}, {CandMeasured: 2}}
 	for _, pairs := range [][]PairCounts{nil, unmeasured} {
 		test := Stratified(pairs)
-		if test.Worse != 1 || test.Better != 1 || RateDifference(pairs, 0.95).OK {
+		if test.Worse != 1 || test.Better != 1 || RateDifference(pairs)(0.95).OK {
 			t.Errorf("no measured pair: %+v", test)
 		}
 	}
@@ -397,7 +397,7 @@ func TestAllPass(t *testing.T) {
 		if test := Stratified(pairs); test.TwoSided() != 1 {
 			t.Errorf("%v: %+v", repeats, test)
 		}
-		e := RateDifference(pairs, 0.95)
+		e := RateDifference(pairs)(0.95)
 		if e.Value != 0 || e.OK && !(e.Lo < 0 && e.Hi > 0 && math.Abs(e.Lo+e.Hi) < 1e-15) {
 			t.Errorf("%v: %+v", repeats, e)
 		}
@@ -406,7 +406,7 @@ func TestAllPass(t *testing.T) {
 	if p := StratifiedPermutation(ones, ones, NewSeed("")); p.TwoSided != 1 || !p.Exact {
 		t.Errorf("equal scores: %+v", p)
 	}
-	if e := GradedDifference(ones, ones, 0.95); e.OK || e.Value != 0 {
+	if e := GradedDifference(ones, ones)(0.95); e.OK || e.Value != 0 {
 		t.Errorf("equal scores: %+v, want no interval without width", e)
 	}
 }

@@ -150,7 +150,7 @@ func (c *Calibration) compare(answers []Answer) {
 	c.FalseFail = c.share(t[0][1], c.Passes)
 	c.Agreement = c.share(t[0][0]+t[1][1], c.Items)
 	if answers[0].Item.number {
-		c.Bias = c.figure(analyze.CaseT(differences, nil, confidence))
+		c.Bias = c.figure(analyze.CaseT(differences, nil)(confidence))
 	} else {
 		c.Bias = c.figure(analyze.BonettPrice(t[0][1], t[1][0], c.Items, confidence))
 	}
@@ -238,7 +238,7 @@ func (c *Calibration) stability(answers []Answer) {
 	}
 	c.VotesDiffer = c.share(differ, voted)
 	if voted > 0 {
-		c.FlipRate = c.figure(analyze.CaseT(flips, nil, confidence))
+		c.FlipRate = c.figure(analyze.CaseT(flips, nil)(confidence))
 		c.FlipRate.N = voted
 	}
 }

@@ -166,7 +166,7 @@ func (s *Deciding) estimate(d *plumb.Decision) {
 		}
 		return
 	}
-	e := analyze.RateDifference(pairs, d.Confidence)
+	e := analyze.RateDifference(pairs)(d.Confidence)
 	if !e.OK {
 		return
 	}

@@ -398,7 +398,7 @@ func candidateEffect(
 	case len(sorted) == 0:
 		return s.effect(noEstimate(), conf)
 	case m == Score:
-		return s.effect(analyze.CaseT(sorted, clusters, conf), conf)
+		return s.effect(analyze.CaseT(sorted, clusters)(conf), conf)
 	case repeated:
 		return s.effect(analyze.ClusteredWilson(sorted, measured, clusters, conf), conf)
 	default:

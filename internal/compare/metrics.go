@@ -28,6 +28,8 @@ type series struct {
 	p      float64
 	method string
 	tested bool
+	// level is the effect with the interval that belongs to the kind of data, once it was made.
+	level analyze.Interval
 	mix    *analyze.RateMix // of the cases of both sides; nil until it is needed
 }
 
@@ -151,30 +153,22 @@ func (s *series) pValue() float64 {
 	if e := s.estimate(1 - usual); !e.OK || math.IsNaN(p) || excludes(p) {
 		return p
 	}
-	return leastLevel(p, 1, s.precise(), excludes)
+	return leastLevel(p, 1, excludes)
 }
 
 // equivalence returns the smallest level, at most alpha, at which the figure is equivalent: the
 // interval at level 1 - 2 alpha lies within the margin.
 func (s *series) equivalence(alpha, margin float64) float64 {
-	return leastLevel(0, alpha, s.precise(), func(alpha float64) bool {
+	return leastLevel(0, alpha, func(alpha float64) bool {
 		e := s.interval(1 - 2*alpha)
 		return e.OK && analyze.Equivalent(e.Lo, e.Hi, margin)
 	})
 }
 
-// precise is the relative error of a level that is searched for: larger where each step takes time.
-func (s *series) precise() float64 {
-	const many = 5_000
-	if s.len() > many {
-		return 1e-2
-	}
-	return 1e-8
-}
-
 // leastLevel returns the smallest level from low to high for which holds is true. It is true for all
 // larger ones.
-func leastLevel(low, high, precise float64, holds func(alpha float64) bool) float64 {
+func leastLevel(low, high float64, holds func(alpha float64) bool) float64 {
+	const precise = 1e-8
 	for high-low > precise*high && high > 1e-6 {
 		if middle := (low + high) / 2; holds(middle) {
 			high = middle
@@ -190,13 +184,15 @@ func (s *series) estimate(conf float64) analyze.Estimate {
 	switch {
 	case s.len() == 0:
 		return noEstimate()
+	case s.level != nil:
 	case s.clusters != nil:
-		return analyze.CaseT(s.diffs(), s.clusters, conf)
+		s.level = analyze.CaseT(s.diffs(), s.clusters)
 	case s.counts != nil:
-		return analyze.RateDifference(s.counts, conf)
+		s.level = analyze.RateDifference(s.counts)
 	default:
-		return analyze.GradedDifference(s.base, s.cand, conf)
+		s.level = analyze.GradedDifference(s.base, s.cand)
 	}
+	return s.level(conf)
 }
 
 // caseLevel reports whether [series.interval] is already about other cases like these.
@@ -214,7 +210,7 @@ func (s *series) population(conf float64) (e analyze.Estimate, why string) {
 	e = s.interval(conf)
 	if !s.caseLevel() {
 		these := e
-		if e = analyze.CaseT(s.diffs(), s.clusters, conf); these.OK {
+		if e = analyze.CaseT(s.diffs(), s.clusters)(conf); these.OK {
 			e.Lo, e.Hi = min(e.Lo, these.Lo), max(e.Hi, these.Hi)
 		}
 	}
