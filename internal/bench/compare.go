@@ -115,10 +115,10 @@ func generatedMatching(n int) *compare.Matching {
 	pair := compare.RunnerPair{Base: "r", Cand: "r", Pairs: make([]compare.Pair, n)}
 	for i := range pair.Pairs {
 		id := fmt.Sprintf("case-%06d", i)
-		c := compare.Case{ID: id, Hash: id, Category: id[:9], Repeat: 1}
+		c := plumb.CaseInfo{ID: id, Hash: id, Category: id[:9], Repeat: 1}
 		rate := r.Float64()
 		p := compare.Pair{
-			Case: c, BaseCase: id, CandCase: id, BaseIndex: i, CandIndex: i, Cluster: id,
+			Case: &c, BaseCase: id, CandCase: id, BaseIndex: i, CandIndex: i, Cluster: id,
 			Base: generatedSample(r, rate), Cand: generatedSample(r, rate), BasePlanned: 1, CandPlanned: 1,
 		}
 		m.Base.Cases, m.Cand.Cases = append(m.Base.Cases, c), append(m.Cand.Cases, c)

@@ -58,11 +58,11 @@ func matching(cases ...counts) *compare.Matching {
 	var pairs []compare.Pair
 	for i, c := range cases {
 		id := fmt.Sprintf("case-%03d", i)
-		it := compare.Case{ID: id, Hash: "h" + id, Category: []string{"x", "y", "z"}[i%3], Repeat: max(c.n, c.m)}
+		it := plumb.CaseInfo{ID: id, Hash: "h" + id, Category: []string{"x", "y", "z"}[i%3], Repeat: max(c.n, c.m)}
 		base, cand := it, it
 		base.Repeat, cand.Repeat = c.n, c.m
 		p := compare.Pair{
-			Case: cand, BaseCase: id, CandCase: id, BaseIndex: i, CandIndex: i, Cluster: id,
+			Case: &cand, BaseCase: id, CandCase: id, BaseIndex: i, CandIndex: i, Cluster: id,
 			Base: samples(c.k, c.n, 0), Cand: samples(c.l, c.m, 0), BasePlanned: c.n, CandPlanned: c.m,
 		}
 		m.Base.Cases, m.Cand.Cases = append(m.Base.Cases, base), append(m.Cand.Cases, cand)
@@ -95,7 +95,7 @@ func swap(m *compare.Matching) *compare.Matching {
 			q.Base, q.Cand, q.BaseCase, q.CandCase = p.Cand, p.Base, p.CandCase, p.BaseCase
 			q.BaseIndex, q.CandIndex = p.CandIndex, p.BaseIndex
 			q.BasePlanned, q.CandPlanned = p.CandPlanned, p.BasePlanned
-			q.Case = s.Cand.Cases[q.CandIndex]
+			q.Case = &s.Cand.Cases[q.CandIndex]
 			t.Pairs = append(t.Pairs, q)
 		}
 		s.Runners = append(s.Runners, t)

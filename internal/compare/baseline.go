@@ -344,8 +344,8 @@ func (f *baselineFile) side(path string) *Side {
 		if !ok {
 			n = len(s.Cases)
 			index[c.Case] = n
-			s.Cases = append(s.Cases, Case{
-				ID: c.Case, Hash: c.Hash, Prompt: c.Prompt, Checks: c.Checks, Category: c.Category,
+			s.Cases = append(s.Cases, plumb.CaseInfo{
+				ID: c.Case, Hash: c.Hash, PromptHash: c.Prompt, ChecksHash: c.Checks, Category: c.Category,
 				Difficulty: c.Difficulty, Tags: c.Tags, Metadata: c.Metadata, Repeat: c.Repeat,
 				ExpectedFail: c.ExpectedFail, TimeoutMs: c.TimeoutMs, MaxSteps: c.MaxSteps,
 			})
@@ -471,7 +471,7 @@ func (f *baselineFile) add(s *Side) (changed []string) {
 		for r := range s.Runners {
 			key := [2]string{c.ID, s.Runners[r].ID}
 			line := baselineCase{
-				Case: c.ID, Runner: key[1], Hash: c.Hash, Prompt: c.Prompt, Checks: c.Checks, Category: c.Category,
+				Case: c.ID, Runner: key[1], Hash: c.Hash, Prompt: c.PromptHash, Checks: c.ChecksHash, Category: c.Category,
 				Difficulty: c.Difficulty, Tags: c.Tags, Metadata: c.Metadata, Repeat: c.Repeat,
 				ExpectedFail: c.ExpectedFail, TimeoutMs: c.TimeoutMs, MaxSteps: c.MaxSteps,
 				Repetitions: []baselineSample{},

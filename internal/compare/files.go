@@ -71,7 +71,7 @@ func newSide(path string, kind SourceKind) *sideOf {
 }
 
 // caseAt returns the index of a case, which it adds if it is new.
-func (s *sideOf) caseAt(c Case) int {
+func (s *sideOf) caseAt(c plumb.CaseInfo) int {
 	at, ok := s.at[c.ID]
 	if !ok {
 		at = len(s.Cases)
@@ -154,7 +154,7 @@ func parseResults(path string, text []byte) (*Side, error) {
 		if _, twice := s.at[c.CaseID]; twice {
 			return nil, inFile(path, fmt.Sprintf("cases.%d.caseId: %s is in the file twice", i, c.CaseID))
 		}
-		at := s.caseAt(Case{
+		at := s.caseAt(plumb.CaseInfo{
 			ID: c.CaseID, Hash: c.CaseHash, Tags: c.Tags, Category: c.Category, Difficulty: c.Difficulty,
 			ExpectedFail: c.ExpectedFail,
 		})
@@ -306,13 +306,13 @@ func (s *sideOf) block(b *results.Block) {
 		}
 		x.Green = res.Status.OK() || res.Status == "" && x.Passed()
 		x.Cached = b.Metadata.Recorded
-		s.add(s.caseAt(Case{ID: res.TestID, Hash: res.CaseHash}), r, x)
+		s.add(s.caseAt(plumb.CaseInfo{ID: res.TestID, Hash: res.CaseHash}), r, x)
 	}
 	for _, n := range b.NotMeasured {
 		if n.Outcome == plumb.OutcomeError && n.TestID != "" {
 			x := emptySample()
 			x.Outcome = plumb.OutcomeError
-			s.add(s.caseAt(Case{ID: n.TestID}), r, x)
+			s.add(s.caseAt(plumb.CaseInfo{ID: n.TestID}), r, x)
 		}
 	}
 }

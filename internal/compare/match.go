@@ -114,7 +114,7 @@ func (s *Side) runner(id string) int {
 }
 
 func (s *Side) index(id string) int {
-	return slices.IndexFunc(s.Cases, func(c Case) bool { return c.ID == id })
+	return slices.IndexFunc(s.Cases, func(c plumb.CaseInfo) bool { return c.ID == id })
 }
 
 // pairRunners pairs the runners: one on each side, or by --map, or by id.
@@ -221,7 +221,7 @@ func (m *matcher) indexes(byID bool) [][2]int {
 	base, cand := m.Base.Cases, m.Cand.Cases
 	usedBase, usedCand := make([]bool, len(base)), make([]bool, len(cand))
 	var pairs [][2]int
-	pass := func(baseKey, candKey func(*Case) string) {
+	pass := func(baseKey, candKey func(*plumb.CaseInfo) string) {
 		open := map[string][]int{}
 		for i := range base {
 			if key := baseKey(&base[i]); key != "" && !usedBase[i] {
@@ -237,14 +237,14 @@ func (m *matcher) indexes(byID bool) [][2]int {
 			}
 		}
 	}
-	id := func(c *Case) string { return c.ID }
-	pass(func(c *Case) string { return m.options.Map[c.ID] }, id)
+	id := func(c *plumb.CaseInfo) string { return c.ID }
+	pass(func(c *plumb.CaseInfo) string { return m.options.Map[c.ID] }, id)
 	if !byID {
 		pass(hashAndID, hashAndID)
-		pass(func(c *Case) string { return c.Hash }, func(c *Case) string { return c.Hash })
-		noHash := func(other []Case) func(*Case) string {
-			any := !slices.ContainsFunc(other, func(c Case) bool { return c.Hash != "" })
-			return func(c *Case) string {
+		pass(func(c *plumb.CaseInfo) string { return c.Hash }, func(c *plumb.CaseInfo) string { return c.Hash })
+		noHash := func(other []plumb.CaseInfo) func(*plumb.CaseInfo) string {
+			any := !slices.ContainsFunc(other, func(c plumb.CaseInfo) bool { return c.Hash != "" })
+			return func(c *plumb.CaseInfo) string {
 				if c.Hash == "" || any {
 					return c.ID
 				}
@@ -277,7 +277,7 @@ func (m *matcher) indexes(byID bool) [][2]int {
 	return pairs
 }
 
-func hashAndID(c *Case) string {
+func hashAndID(c *plumb.CaseInfo) string {
 	if c.Hash == "" {
 		return ""
 	}
@@ -380,7 +380,7 @@ func (m *matcher) makePairs() error {
 		for i, at := range m.pairs {
 			b, c := &m.Base.Cases[at[0]], &m.Cand.Cases[at[1]]
 			pair := Pair{
-				Case: *c, BaseCase: b.ID, CandCase: c.ID, BaseIndex: at[0], CandIndex: at[1], Cluster: cluster(c),
+				Case: c, BaseCase: b.ID, CandCase: c.ID, BaseIndex: at[0], CandIndex: at[1], Cluster: cluster(c),
 				BasePlanned: b.Repeat, CandPlanned: c.Repeat,
 				Base: m.Base.At(at[0], p.BaseIndex), Cand: m.Cand.At(at[1], p.CandIndex),
 			}
@@ -503,8 +503,8 @@ func (p *Pair) dropAnswers() {
 }
 
 // clusters returns the function that names the cluster of a case.
-func (m *matcher) clusters() (func(*Case) string, error) {
-	own := func(c *Case) string { return "case " + cmp.Or(c.Item, c.ID) }
+func (m *matcher) clusters() (func(*plumb.CaseInfo) string, error) {
+	own := func(c *plumb.CaseInfo) string { return "case " + cmp.Or(c.Item, c.ID) }
 	by := m.options.Cluster
 	if by == "" { // the prompts of one case share its question
 		items := map[string]bool{}
@@ -514,26 +514,26 @@ func (m *matcher) clusters() (func(*Case) string, error) {
 			items[name] = true
 		}
 	}
-	value := func(c *Case) string { return c.Metadata[by] }
+	value := func(c *plumb.CaseInfo) string { return c.Metadata[by] }
 	prefix, isTag := strings.CutPrefix(by, "tag:")
 	switch {
 	case by == "":
 		return own, nil
 	case isTag:
-		value = func(c *Case) string {
+		value = func(c *plumb.CaseInfo) string {
 			if at := slices.IndexFunc(c.Tags, func(t string) bool { return strings.HasPrefix(t, prefix) }); at >= 0 {
 				return c.Tags[at]
 			}
 			return ""
 		}
 	case by == "category":
-		value = func(c *Case) string { return c.Category }
+		value = func(c *plumb.CaseInfo) string { return c.Category }
 	}
 	var keys []string
 	for _, p := range m.pairs {
 		c := &m.Cand.Cases[p[1]]
 		if value(c) != "" {
-			return func(c *Case) string {
+			return func(c *plumb.CaseInfo) string {
 				if v := value(c); v != "" {
 					return by + " " + v
 				}

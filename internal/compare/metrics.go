@@ -30,7 +30,7 @@ type series struct {
 	tested bool
 	// level is the effect with the interval that belongs to the kind of data, once it was made.
 	level analyze.Interval
-	mix    *analyze.RateMix // of the cases of both sides; nil until it is needed
+	mix   *analyze.RateMix // of the cases of both sides; nil until it is needed
 }
 
 func (s *series) len() int { return max(len(s.counts), len(s.base)) }

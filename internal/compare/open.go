@@ -138,7 +138,7 @@ func OfRun(state *plumb.Run, collected *analyze.Samples, path string) *Side {
 	info := &state.Info
 	s := &Side{
 		Name: info.ID, ID: info.ID, Kind: SourceRun, Path: path, Started: state.StartedAt, Ended: state.EndedAt,
-		Suite: info.SuiteName, Facts: runFacts(info), Run: state,
+		Suite: info.SuiteName, Facts: runFacts(info), Run: state, Cases: state.Cases,
 	}
 	for i := range info.Runners {
 		r := &info.Runners[i]
@@ -148,12 +148,7 @@ func OfRun(state *plumb.Run, collected *analyze.Samples, path string) *Side {
 		})
 	}
 	for i := range state.Cases {
-		c := &state.Cases[i]
-		s.Cases = append(s.Cases, Case{
-			ID: c.ID, PromptName: c.Prompt, Item: c.Item, Hash: c.Hash, Prompt: c.PromptHash, Checks: c.ChecksHash, Category: c.Category,
-			Difficulty: c.Difficulty, Tags: c.Tags, Metadata: c.Metadata, Repeat: max(c.Repeat, 1),
-			ExpectedFail: c.ExpectedFail, TimeoutMs: c.TimeoutMs, MaxSteps: c.MaxSteps,
-		})
+		state.Cases[i].Repeat = max(state.Cases[i].Repeat, 1) // early versions recorded no single repetition
 	}
 	s.Samples = make([][]analyze.Sample, len(state.Executions))
 	for i := range s.Samples {
@@ -179,15 +174,15 @@ func (s *Side) OfRunner(id string) (*Side, error) {
 		}
 		return nil, plumb.WithHint(fmt.Errorf("%s has no runner %q", s.Path, id), hint)
 	}
-	return s.keep(func(*Case) bool { return true }, at, at+1), nil
+	return s.keep(func(*plumb.CaseInfo) bool { return true }, at, at+1), nil
 }
 
 // OfPrompt returns the side with the cases of one prompt.
 func (s *Side) OfPrompt(label string) (*Side, error) {
-	of := func(c *Case) bool { return c.PromptName == label }
+	of := func(c *plumb.CaseInfo) bool { return c.Prompt == label }
 	var labels []string
 	for i := range s.Cases {
-		if name := s.Cases[i].PromptName; name != "" && !slices.Contains(labels, name) {
+		if name := s.Cases[i].Prompt; name != "" && !slices.Contains(labels, name) {
 			labels = append(labels, name)
 		}
 	}
@@ -208,7 +203,7 @@ func (s *Side) OfPrompt(label string) (*Side, error) {
 }
 
 // keep returns the side with some of its cases, and its runners from one index to another.
-func (s *Side) keep(wanted func(*Case) bool, from, to int) *Side {
+func (s *Side) keep(wanted func(*plumb.CaseInfo) bool, from, to int) *Side {
 	one := *s
 	one.Runners = s.Runners[from:to]
 	one.Cases, one.Samples, one.runs = nil, nil, nil

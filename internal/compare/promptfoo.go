@@ -22,8 +22,8 @@ func parsePromptfoo(path string, text []byte, flat bool) (*Side, error) {
 		})
 	}
 	for _, t := range f.Tests {
-		s.caseAt(Case{
-			ID: t.ID, Checks: t.Checks, Prompt: t.Prompts, Metadata: t.Metadata, Category: t.Metadata["category"], Repeat: 1,
+		s.caseAt(plumb.CaseInfo{
+			ID: t.ID, ChecksHash: t.Checks, PromptHash: t.Prompts, Metadata: t.Metadata, Category: t.Metadata["category"], Repeat: 1,
 		})
 	}
 	for i := range f.Rows {

@@ -36,8 +36,9 @@ type Side struct {
 	// Started and Ended are zero if they are not known.
 	Started, Ended time.Time
 	Suite          string
-	Cases          []Case
-	Runners        []Runner
+	// Cases are the cases. A hash is "", and Repeat is 0, if it is not known.
+	Cases   []plumb.CaseInfo
+	Runners []Runner
 	// Samples are in case-major order: case c on runner r is at c*len(Runners)+r.
 	Samples [][]analyze.Sample
 	// Facts describe the whole run. Those of a runner are in Runners.
@@ -55,26 +56,6 @@ type Side struct {
 
 // At returns the samples of the case at index c on the runner at index r.
 func (s *Side) At(c, r int) []analyze.Sample { return s.Samples[c*len(s.Runners)+r] }
-
-// Case is a case of a side.
-type Case struct {
-	ID string
-	// PromptName is the label of the prompt, and Item the id without it; "" if it equals ID.
-	PromptName, Item string
-	// Hash identifies the prompt and the checks, Prompt the messages and the token cap, and Checks
-	// the checks. "" means unknown.
-	Hash, Prompt, Checks string
-	Category, Difficulty string
-	Tags                 []string
-	// Metadata are the keys of the case with a single value that Plumb does not use.
-	Metadata map[string]string
-	// Repeat is the number of planned repetitions; 0 means unknown.
-	Repeat       int
-	ExpectedFail bool
-	// TimeoutMs and MaxSteps are the limits that the case sets.
-	TimeoutMs int64
-	MaxSteps  int
-}
 
 // Runner is a runner of a side. The kind and the agent are "" if they are not known.
 type Runner struct {
@@ -172,7 +153,7 @@ type RunnerPair struct {
 type Pair struct {
 	// Case is the case of the candidate. BaseCase and CandCase are the ids of the case on each
 	// side.
-	Case               Case
+	Case               *plumb.CaseInfo
 	BaseCase, CandCase string
 	// BaseIndex and CandIndex are the indexes of the case in Side.Cases.
 	BaseIndex, CandIndex int

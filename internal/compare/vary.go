@@ -265,7 +265,7 @@ func (c *caseDifferences) all() []Difference {
 }
 
 // settings compares what a case sets beside its prompt and its checks.
-func (c *caseDifferences) settings(base, cand *Case, file bool) {
+func (c *caseDifferences) settings(base, cand *plumb.CaseInfo, file bool) {
 	if base.ExpectedFail != cand.ExpectedFail && !file {
 		c.add(VaryChecks, "expected failure", fmt.Sprint(base.ExpectedFail), fmt.Sprint(cand.ExpectedFail), cand.ID)
 	}
@@ -279,7 +279,7 @@ func (c *caseDifferences) settings(base, cand *Case, file bool) {
 
 // content compares the prompts and the checks of two cases with different hashes. It adds to more
 // what is not known.
-func (c *caseDifferences) content(base, cand *Case, more *caseDifferences) {
+func (c *caseDifferences) content(base, cand *plumb.CaseInfo, more *caseDifferences) {
 	part := func(kind Kind, b, q string) {
 		switch {
 		case b == "" || q == "":
@@ -288,6 +288,6 @@ func (c *caseDifferences) content(base, cand *Case, more *caseDifferences) {
 			c.add(kind, string(kind), "the old one", "another", cand.ID)
 		}
 	}
-	part(VaryPrompt, base.Prompt, cand.Prompt)
-	part(VaryChecks, base.Checks, cand.Checks)
+	part(VaryPrompt, base.PromptHash, cand.PromptHash)
+	part(VaryChecks, base.ChecksHash, cand.ChecksHash)
 }

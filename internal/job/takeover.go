@@ -177,7 +177,7 @@ func (j *Job) agentVersion(ctx context.Context, i int) string {
 
 // compareCases finds the cases that are equal in both runs, and notes how many are not.
 func (t *takeover) compareCases() {
-	known := map[string]*compare.Case{}
+	known := map[string]*plumb.CaseInfo{}
 	for i := range t.from.Cases {
 		known[t.from.Cases[i].ID] = &t.from.Cases[i]
 		t.at[t.from.Cases[i].ID] = i

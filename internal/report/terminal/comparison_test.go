@@ -28,9 +28,9 @@ func paired(cases ...[4]int) *compare.Matching {
 	r := compare.RunnerPair{Base: "openai:gpt-5", Cand: "openai:gpt-5-mini"}
 	for i, c := range cases {
 		id := fmt.Sprintf("refund-%d", i)
-		base, cand := compare.Case{ID: id, Hash: id, Repeat: c[1]}, compare.Case{ID: id, Hash: id, Repeat: c[3]}
+		base, cand := plumb.CaseInfo{ID: id, Hash: id, Repeat: c[1]}, plumb.CaseInfo{ID: id, Hash: id, Repeat: c[3]}
 		p := compare.Pair{
-			Case: cand, BaseCase: id, CandCase: id, BaseIndex: i, CandIndex: i, Base: sampled(c[0], c[1]),
+			Case: &cand, BaseCase: id, CandCase: id, BaseIndex: i, CandIndex: i, Base: sampled(c[0], c[1]),
 			Cand: sampled(c[2], c[3]), BasePlanned: c[1], CandPlanned: c[3],
 		}
 		m.Base.Cases, m.Cand.Cases = append(m.Base.Cases, base), append(m.Cand.Cases, cand)
