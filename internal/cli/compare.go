@@ -95,6 +95,7 @@ func (c *compareCmd) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	spareComparison()
 	base, cand, err := p.OpenSides(baseRef, candRef)
 	if err != nil {
 		return err
