@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 )
@@ -196,8 +195,6 @@ func (r *Run) Apply(ev Event) error {
 		}
 		r.raise(ev.Repeat)
 	case EventPlanned:
-		r.Cases = slices.Grow(r.Cases, len(ev.Cases))
-		r.Executions = slices.Grow(r.Executions, len(ev.Cases)*len(r.Info.Runners))
 		for _, c := range ev.Cases {
 			if _, ok := r.cases[c.ID]; ok {
 				return fmt.Errorf("case %q is planned twice", c.ID)

@@ -297,19 +297,13 @@ func (e *engine) open(resumed, torn bool) error {
 // plan records the cases that the log does not have yet.
 func (e *engine) plan() error {
 	const chunk = 1000
-	done := make(<-chan struct{})
-	planned := len(e.state.Cases)
-	for from := planned; from < len(e.Suite.Cases); from += chunk {
+	for from := len(e.state.Cases); from < len(e.Suite.Cases); from += chunk {
 		cases := e.Suite.Cases[from:min(from+chunk, len(e.Suite.Cases))]
-		var err error
-		if _, done, err = e.log.Append(
-			plumb.Event{Type: plumb.EventPlanned, At: time.Now(), Cases: e.planned(cases)}, true,
-		); err != nil {
+		ev := plumb.Event{Type: plumb.EventPlanned, At: time.Now(), Cases: e.planned(cases)}
+		last := from+chunk >= len(e.Suite.Cases)
+		if _, err := e.log.Wait(ev, last); err != nil { // one chunk is in memory
 			return err
 		}
-	}
-	if planned < len(e.Suite.Cases) {
-		<-done
 	}
 	return e.log.Err()
 }
