@@ -28,7 +28,7 @@ func boundMemory(runners []plumb.Runner, executions, parallel int) {
 func spareMemory(size int) {
 	const large = 16 << 20
 	if size > large {
-		debug.SetGCPercent(25)
+		debug.SetGCPercent(15)
 	}
 }
 
