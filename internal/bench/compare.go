@@ -20,6 +20,8 @@ import (
 const (
 	compareTarget = 100 * time.Millisecond
 	analyzeTarget = 2 * time.Second
+	// comparedTarget is the peak memory of comparing large runs, in MB.
+	comparedTarget = 400.0
 )
 
 // compare measures plumb compare of two runs, and the statistics of a comparison alone.
@@ -34,7 +36,7 @@ func (b *bench) compare(ctx context.Context) error {
 		if n == 100 {
 			b.report.target(what+", median of 10", figure, "< "+ms(compareTarget), u.wall < compareTarget)
 		} else {
-			b.report.add(what, figure)
+			b.report.target(what, figure, fmt.Sprintf("< %.0f MB", comparedTarget), float64(u.peak)/1e6 < comparedTarget)
 		}
 	}
 	n := 100_000 / b.scale
