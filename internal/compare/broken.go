@@ -47,7 +47,8 @@ func (s *Side) Count(caseID, runnerID string) (n Count) {
 
 // caseTest is one pair with its p-values.
 type caseTest struct {
-	result CaseResult
+	runners *RunnerPair
+	pair    *Pair
 	// worse and better are Fisher's one-sided p-values.
 	worse, better float64
 	change        float64 // of the pass rate, candidate minus baseline
@@ -61,9 +62,8 @@ func testCases(m *Matching, builders []*builder) (tested []caseTest, unmeasured 
 	for i := range m.Runners {
 		for _, p := range builders[i].pairs {
 			c, _ := passCounts(p, leaveOut)
-			r := caseResult(&m.Runners[i], p)
 			if c.BaseMeasured == 0 || c.CandMeasured == 0 {
-				unmeasured = append(unmeasured, r)
+				unmeasured = append(unmeasured, caseResult(&m.Runners[i], p))
 				continue
 			}
 			key := table{c.BasePassed, c.BaseMeasured, c.CandPassed, c.CandMeasured}
@@ -74,25 +74,29 @@ func testCases(m *Matching, builders []*builder) (tested []caseTest, unmeasured 
 				ps = [2]float64{greater, less}
 				known[key] = ps
 			}
-			t := caseTest{
-				result: r, worse: ps[0], better: ps[1],
+			tested = append(tested, caseTest{
+				runners: &m.Runners[i], pair: p, worse: ps[0], better: ps[1],
 				change: rate(c.CandPassed, c.CandMeasured) - rate(c.BasePassed, c.BaseMeasured),
-			}
-			t.result.P, t.result.AdjustedP = Number(t.worse), missing()
-			if t.change < 0 {
-				t.result.Class = frequentClass(p.Cand)
-			}
-			if t.change > 0 {
-				t.result.P, t.result.Class = Number(t.better), frequentClass(p.Base)
-			}
-			if t.change != 0 && !p.EarlyStop && c.BaseMeasured > 1 {
-				label, _ := analyze.LabelOf(analyze.Count{Passed: c.BasePassed, Measured: c.BaseMeasured})
-				t.result.Label = string(label)
-			}
-			tested = append(tested, t)
+			})
 		}
 	}
 	return tested, unmeasured
+}
+
+// result describes a pair that changed. adjusted is its p-value against a worse candidate, adjusted
+// for all pairs.
+func (t *caseTest) result(adjusted float64) CaseResult {
+	r := caseResult(t.runners, t.pair)
+	if t.change < 0 {
+		r.P, r.AdjustedP, r.Class = Number(t.worse), Number(adjusted), frequentClass(t.pair.Cand)
+	} else {
+		r.P, r.Class = Number(t.better), frequentClass(t.pair.Base)
+	}
+	if !t.pair.EarlyStop && r.Baseline.Measured > 1 {
+		label, _ := analyze.LabelOf(analyze.Count{Passed: r.Baseline.Passed, Measured: r.Baseline.Measured})
+		r.Label = string(label)
+	}
+	return r
 }
 
 // caseResult returns the counts of a pair.
@@ -176,18 +180,21 @@ func (a *analysis) cases() Cases {
 	var suspects []CaseResult
 	for i, adjusted := range analyze.Holm(worse) {
 		t := &tested[i]
-		if t.change < 0 {
-			t.result.AdjustedP = Number(adjusted)
-			out.Regressed = append(out.Regressed, t.result)
-			_, repeated := a.o.Confirmed[CaseKey{t.result.Case, t.result.Runner}]
-			switch {
-			case adjusted <= a.o.Alpha/2 && !repeated:
-				out.Broken = append(out.Broken, t.result)
-			case t.worse <= screenLevel+1e-12:
-				suspects = append(suspects, t.result)
-			}
-		} else if t.change > 0 {
-			out.Fixed = append(out.Fixed, t.result)
+		if t.change == 0 {
+			continue
+		}
+		r := t.result(adjusted)
+		if t.change > 0 {
+			out.Fixed = append(out.Fixed, r)
+			continue
+		}
+		out.Regressed = append(out.Regressed, r)
+		_, repeated := a.o.Confirmed[CaseKey{r.Case, r.Runner}]
+		switch {
+		case adjusted <= a.o.Alpha/2 && !repeated:
+			out.Broken = append(out.Broken, r)
+		case t.worse <= screenLevel+1e-12:
+			suspects = append(suspects, r)
 		}
 	}
 	broken, suspects := a.confirm(suspects)
