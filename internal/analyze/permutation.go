@@ -485,20 +485,29 @@ func relabel(strata []stratum) (choices []choice, ok bool) {
 // side is the paired t-interval. OK is false if the values do not vary.
 func GradedDifference(base, cand [][]float64) Interval {
 	e := unknown("stratified difference")
-	strata, ok := newStrata(base, cand)
-	if !ok {
-		return func(float64) Estimate { return e }
+	none := func(float64) Estimate { return e }
+	if len(base) != len(cand) {
+		return none
 	}
-	diffs := make([]float64, len(strata))
-	repeated := true
-	for i, s := range strata {
-		diffs[i] = -s.diff
-		repeated = repeated && s.base > 1 && s.cand > 1
+	diffs, repeated := make([]float64, 0, len(base)), true
+	for i := range base {
+		n, m := len(base[i]), len(cand[i])
+		switch {
+		case n == 0 || m == 0:
+			continue
+		case !finite(base[i]) || !finite(cand[i]):
+			return none
+		}
+		diffs = append(diffs, average(cand[i])-average(base[i]))
+		repeated = repeated && n > 1 && m > 1
 	}
-	if !repeated {
+	switch {
+	case len(diffs) == 0:
+		return none
+	case !repeated:
 		return CaseT(diffs, nil)
 	}
-	sides := make([]side, 0, 2*len(strata))
+	sides := make([]side, 0, 2*len(diffs))
 	for i := range base {
 		if len(base[i]) == 0 || len(cand[i]) == 0 {
 			continue
@@ -509,7 +518,7 @@ func GradedDifference(base, cand [][]float64) Interval {
 			sides = append(sides, side{v / n, n - 1})
 		}
 	}
-	variance, df := satterthwaite(sides, len(strata))
+	variance, df := satterthwaite(sides, len(diffs))
 	e.Value, e.SE = average(diffs), math.Sqrt(variance)
 	return e.within(df)
 }

@@ -34,7 +34,7 @@ func spareMemory(size int) {
 
 // spareComparison has the garbage collector run often while runs are compared, because most of what is
 // read stays in use.
-func spareComparison() { debug.SetGCPercent(40) }
+func spareComparison() { debug.SetGCPercent(20) }
 
 // tuneTranscript sets a memory limit for the garbage collector while one transcript is converted.
 func tuneTranscript() {
