@@ -109,20 +109,25 @@ func TestCodeThatCannotRun(t *testing.T) {
 		message  string
 	}{
 		{
-			"outside of a suite", check.Compiled{}, plumb.SessionReport{},
+			"outside of a suite",
+			check.Compiled{},
+			plumb.SessionReport{},
 			plumb.OriginAssertHook, "code of a check runs only in a suite that is a file",
 		},
 		{
-			"redacted", returns(nil), plumb.SessionReport{Redacted: []string{"A_KEY"}},
+			"redacted", returns(nil),
+			plumb.SessionReport{Redacted: []string{"A_KEY"}},
 			plumb.OriginAssertHook, "secrets were removed",
 		},
 		{
-			"cut off", returns(nil), plumb.SessionReport{Incomplete: []string{"finalOutput"}},
+			"cut off", returns(nil),
+			plumb.SessionReport{Incomplete: []string{"finalOutput"}},
 			plumb.OriginAssertHook, "the final output is cut off",
 		},
 		{"an error", returns(errors.New("no file")), plumb.SessionReport{}, plumb.OriginAssertHook, "no file"},
 		{
-			"a failure", returns(plumb.Failuref(plumb.OriginJudge, "silent")), plumb.SessionReport{},
+			"a failure", returns(plumb.Failuref(plumb.OriginJudge, "silent")),
+			plumb.SessionReport{},
 			plumb.OriginJudge, "silent",
 		},
 	} {

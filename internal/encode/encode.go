@@ -298,7 +298,7 @@ func isZero(t reflect.Type) func(reflect.Value) bool {
 func appendTime(b []byte, v reflect.Value) ([]byte, error) {
 	var t *time.Time
 	if v.CanAddr() {
-		t, _ = v.Addr().Interface().(*time.Time) // without a copy
+		t, _ = reflect.TypeAssert[*time.Time](v.Addr()) // without a copy
 	} else {
 		t = new(v.Interface().(time.Time)) //nolint:forcetypeassert // the plan of this type
 	}

@@ -148,13 +148,13 @@ func TestShapes(t *testing.T) {
 		&struct{ T, U any }{time.Unix(0, 5).UTC(), named{1}},
 		&struct {
 			A int `json:"-"`
-			B int `json:"-,"`
+			B int `json:"-,"` //nolint:staticcheck // a name that encoding/json knows
 			C int `json:",string"`
 			d int
 		}{1, 2, 3, 4},
 		&struct {
 			A time.Time `json:"a,omitzero"`
-			B struct{}  `json:"b,omitempty"`
+			B struct{}  `json:"b,omitempty"` //nolint:modernize // no effect is what is tested
 			C []int     `json:"c,omitzero"`
 			D []int     `json:"d,omitempty"`
 			E *int      `json:"e"`

@@ -65,56 +65,78 @@ func TestVerdictsBecomeAJudgement(t *testing.T) {
 		{"no weight counts as 1", []verdicts{{scored(1, 0), scored(0, 3)}}, nil, plumb.OutcomePass, 0.25, ""},
 
 		{
-			"the first failure is told", []verdicts{{fail("a", "no a")}, {fail("b", "no b"), fail("c", "no c")}}, nil,
+			"the first failure is told",
+			[]verdicts{{fail("a", "no a")}, {fail("b", "no b"), fail("c", "no c")}},
+			nil,
 			plumb.OutcomeFail, 0, "a: no a",
 		},
 		{
 			"all failures of the first assertion that failed are told",
-			[]verdicts{{pass("o")}, {fail("a", "no a"), pass("p"), fail("b", "no b")}, {fail("c", "x"), fail("d", "x")}}, nil,
+			[]verdicts{{pass("o")}, {fail("a", "no a"), pass("p"), fail("b", "no b")}, {fail("c", "x"), fail("d", "x")}},
+			nil,
 			plumb.OutcomeFail, 1. / 3, "2 assertion failures collected during case execution:\n1. a: no a\n2. b: no b",
 		},
 		{
-			"broken checks are not among them", []verdicts{{fail("a", "no a"), broke(judge, "silent")}}, nil,
+			"broken checks are not among them",
+			[]verdicts{{fail("a", "no a"), broke(judge, "silent")}},
+			nil,
 			plumb.OutcomeFail, 0, "a: no a",
 		},
 		{
-			"a broken check before them changes nothing", []verdicts{{broke(judge, "silent")}, {fail("a", "x"), fail("b", "y")}},
+			"a broken check before them changes nothing",
+			[]verdicts{{broke(judge, "silent")}, {fail("a", "x"), fail("b", "y")}},
 			nil, plumb.OutcomeFail, 0, "2 assertion failures collected during case execution:\n1. a: x\n2. b: y",
 		},
 
 		{"a broken check", []verdicts{{pass("a")}, {broke(judge, "silent")}}, nil, plumb.OutcomeError, 0, "silent"},
 		{
-			"a failed check outweighs a broken one", []verdicts{{broke(hook, "bug"), fail("a", "no a"), pass("b")}}, nil,
+			"a failed check outweighs a broken one",
+			[]verdicts{{broke(hook, "bug"), fail("a", "no a"), pass("b")}},
+			nil,
 			plumb.OutcomeFail, 0.5, "a: no a",
 		},
 		{
-			"what must be repaired is told first", []verdicts{{broke(judge, "silent")}, {broke(hook, "bug")}}, nil,
+			"what must be repaired is told first",
+			[]verdicts{{broke(judge, "silent")}, {broke(hook, "bug")}},
+			nil,
 			plumb.OutcomeError, 0, "bug",
 		},
 		{
-			"and stays", []verdicts{{broke(hook, "bug"), broke(judge, "silent")}, {broke(hook, "bug 2")}}, nil,
+			"and stays",
+			[]verdicts{{broke(hook, "bug"), broke(judge, "silent")}, {broke(hook, "bug 2")}},
+			nil,
 			plumb.OutcomeError, 0, "bug",
 		},
 		{
-			"among equals, the first", []verdicts{{broke(judge, "silent")}, {broke(judge, "down")}}, nil,
+			"among equals, the first",
+			[]verdicts{{broke(judge, "silent")}, {broke(judge, "down")}},
+			nil,
 			plumb.OutcomeError, 0, "silent",
 		},
 
 		{"enough", []verdicts{{pass("a"), fail("b", "no b")}}, new(0.5), plumb.OutcomePass, 0.5, ""},
 		{
-			"enough, but for rounding", []verdicts{{scored(0.1, 0), scored(0.2, 0), scored(0.3, 0)}}, new(0.2),
+			"enough, but for rounding",
+			[]verdicts{{scored(0.1, 0), scored(0.2, 0), scored(0.3, 0)}},
+			new(0.2),
 			plumb.OutcomePass, 0.2, "",
 		},
 		{
-			"not enough", []verdicts{{pass("a"), fail("b", "no b")}}, new(0.6),
+			"not enough",
+			[]verdicts{{pass("a"), fail("b", "no b")}},
+			new(0.6),
 			plumb.OutcomeFail, 0.5, "min_score: the score is 0.500, want at least 0.6: b: no b",
 		},
 		{
-			"not enough, and none failed", []verdicts{{scored(0.4, 0)}}, new(0.6),
+			"not enough, and none failed",
+			[]verdicts{{scored(0.4, 0)}},
+			new(0.6),
 			plumb.OutcomeFail, 0.4, "min_score: the score is 0.400, want at least 0.6",
 		},
 		{
-			"a score of some of the checks says nothing", []verdicts{{fail("a", "no a"), broke(judge, "silent")}}, new(0.6),
+			"a score of some of the checks says nothing",
+			[]verdicts{{fail("a", "no a"), broke(judge, "silent")}},
+			new(0.6),
 			plumb.OutcomeError, 0, "silent",
 		},
 	} {
@@ -170,12 +192,14 @@ func TestThrownErrorsAreKept(t *testing.T) {
 	}{
 		{"one", []plumb.Verdict{threw("1 is not 2", "at f")}, failure("AssertionError", "1 is not 2", "at f")},
 		{
-			"several", []plumb.Verdict{threw("1 is not 2", "at f"), passed, broken, fail("b", "no b"), threw("no", "at g")},
+			"several",
+			[]plumb.Verdict{threw("1 is not 2", "at f"), passed, broken, fail("b", "no b"), threw("no", "at g")},
 			failure("AssertionError", "3 assertion failures collected during case execution:\n"+
 				"1. 1 is not 2\n2. b: no b\n3. no", "1. at f\n2. at g"),
 		},
 		{
-			"not thrown", []plumb.Verdict{{Name: "b", Reason: "no b", Source: place}},
+			"not thrown",
+			[]plumb.Verdict{{Name: "b", Reason: "no b", Source: place}},
 			failure("", "b: no b", ""),
 		},
 	} {
@@ -317,7 +341,9 @@ func TestTransform(t *testing.T) {
 			plumb.OriginAssertHook, "the transform crashed: boom",
 		},
 		{
-			"a redacted session", func() (string, error) { panic("asked") }, []string{"A_KEY"}, plumb.OriginAssertHook,
+			"a redacted session", func() (string, error) { panic("asked") },
+			[]string{"A_KEY"},
+			plumb.OriginAssertHook,
 			"the check depends on text from which secrets were removed before the session was stored: A_KEY",
 		},
 	} {

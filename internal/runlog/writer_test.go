@@ -79,11 +79,13 @@ func TestBrokenLog(t *testing.T) {
 	}{
 		{"emitting fails", note("full"), "the disk is full"},
 		{
-			"an unknown case", plumb.Event{Type: plumb.EventSessionFinished, Case: "nobody", Runner: "f"},
+			"an unknown case",
+			plumb.Event{Type: plumb.EventSessionFinished, Case: "nobody", Runner: "f"},
 			`nobody`,
 		},
 		{
-			"an unknown case that ends", plumb.Event{Type: plumb.EventExecutionFinished, Case: "nobody", Runner: "f"},
+			"an unknown case that ends",
+			plumb.Event{Type: plumb.EventExecutionFinished, Case: "nobody", Runner: "f"},
 			`nobody`,
 		},
 	} {

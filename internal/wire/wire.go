@@ -79,8 +79,12 @@ func RouteOf(r *http.Request) Route {
 		suffix   string
 		endpoint Endpoint
 	}{
-		{"/chat/completions", Chat}, {"/responses", Responses}, {"/messages", Messages},
-		{"/messages/count_tokens", Count}, {"/embeddings", Embeddings}, {"/models", Models},
+		{"/chat/completions", Chat},
+		{"/responses", Responses},
+		{"/messages", Messages},
+		{"/messages/count_tokens", Count},
+		{"/embeddings", Embeddings},
+		{"/models", Models},
 	} {
 		if strings.HasSuffix(path, known.suffix) {
 			out.Endpoint = known.endpoint

@@ -43,7 +43,8 @@ type content struct {
 func formats() map[string]format {
 	return map[string]format{
 		"chat": {
-			modelapi.Config{Provider: "openai", Model: "m"}, readChat, writeChat,
+			modelapi.Config{Provider: "openai", Model: "m"},
+			readChat, writeChat,
 			"Chat completions: OpenAI, Azure, and compatible servers",
 		},
 		"responses": {modelapi.Config{Provider: "openai", Model: "m", API: "responses"}, readResponses, writeResponses, "Responses"},
@@ -344,7 +345,11 @@ func TestChangedReplies(t *testing.T) {
 // change replaces or removes one value of a document.
 func change(r *rand.Rand, v any) any {
 	others := []any{
-		nil, "", "Paris", 0, 7, -1, 1.5, true, false, []any{}, map[string]any{}, []any{nil}, "stop", "length", "text", "output_text",
+		nil, "", "Paris", 0, 7, -1, 1.5, true, false,
+		[]any{},
+		map[string]any{},
+		[]any{nil},
+		"stop", "length", "text", "output_text",
 		"tool_use", "message", "refusal", "completed", "incomplete", "MAX_TOKENS", "end_turn",
 	}
 	switch v := v.(type) {
