@@ -3,7 +3,6 @@ package promptfoo
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -147,7 +146,7 @@ func (a *assertion) on(expr string) string {
 	switch {
 	case a.transform == "":
 		return expr
-	case a.kind == "javascript" || textMethods.MatchString(a.transform):
+	case a.kind == "javascript" || textMethods().MatchString(a.transform):
 		return "((output) => " + expr + ")(" + a.transform + ")"
 	}
 	return "((output) => " + expr + ")(((r) => typeof r === \"string\" ? r : JSON.stringify(r))(" + a.transform + "))"
@@ -187,7 +186,7 @@ func (a *assertion) filled() string {
 }
 
 // textFile matches the files whose text can be the value of an assertion.
-var textFile = regexp.MustCompile(`(?i)\.(txt|json|ya?ml|md)$`)
+var textFile = pattern(`(?i)\.(txt|json|ya?ml|md)$`)
 
 // rendered returns a text as promptfoo renders it, with the content of the file that it names.
 func (a *assertion) rendered(text string) string {
@@ -196,7 +195,7 @@ func (a *assertion) rendered(text string) string {
 	}
 	if strings.HasPrefix(text, "file://") {
 		name, data, err := a.of.open(text)
-		if err != nil || !textFile.MatchString(name) {
+		if err != nil || !textFile().MatchString(name) {
 			return a.no("the value "+text+" cannot be carried over", "write the value into the assertion")
 		}
 		if text = strings.TrimSpace(string(data)); template.Is(text) {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -122,14 +121,14 @@ func (p *conversion) include(n draft.Node) draft.Node {
 	return draft.Node{}
 }
 
-var positive = regexp.MustCompile(`^[1-9][0-9]*$`)
+var positive = pattern(`^[1-9][0-9]*$`)
 
 func (p *conversion) evaluateOptions(n draft.Node) {
 	for _, m := range n.Keys() {
 		at, isNumber := m.In(n.File), m.Value.Kind == doc.Number
 		switch m.Key {
 		case "repeat", "maxConcurrency":
-			if isNumber && positive.MatchString(m.Value.Text()) {
+			if isNumber && positive().MatchString(m.Value.Text()) {
 				p.setRun(map[string]string{"repeat": "repeat", "maxConcurrency": "parallel"}[m.Key], m.Value)
 				break
 			}

@@ -2,7 +2,6 @@ package promptfoo
 
 import (
 	"encoding/json"
-	"regexp"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -42,26 +41,26 @@ const bracesJSON = `(() => {
 })()`
 
 // samePattern matches patterns that mean the same in JavaScript and in RE2.
-var samePattern = regexp.MustCompile(`^(?:[A-Za-z0-9 ,:;'"<>=!@#%&_~-]|\\[dwb.?*+()\[\]{}|^$/\\-]|\[[A-Za-z0-9 _.,:;-]+\]|\((?:\?:)?|[)|*+?^$]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\})*$`)
+var samePattern = pattern(`^(?:[A-Za-z0-9 ,:;'"<>=!@#%&_~-]|\\[dwb.?*+()\[\]{}|^$/\\-]|\[[A-Za-z0-9 _.,:;-]+\]|\((?:\?:)?|[)|*+?^$]|\{[0-9]{1,3}(?:,[0-9]{0,3})?\})*$`)
 
 // isSamePattern reports whether a regular expression means the same in JavaScript, the dialect of
 // promptfoo, and in a regex check.
 func isSamePattern(pattern string) bool {
-	if !samePattern.MatchString(pattern) {
+	if !samePattern().MatchString(pattern) {
 		return false
 	}
 	_, err := syntax.Parse(pattern, syntax.Perl)
 	return err == nil
 }
 
-var modifier = regexp.MustCompile(`\(\?[a-zA-Z-]`)
+var modifier = pattern(`\(\?[a-zA-Z-]`)
 
 // badPattern returns why promptfoo fails a regular expression, or "".
 func badPattern(pattern string) (why, hint string) {
 	switch {
 	case pattern == "":
 		return "regex with an empty pattern is an error in promptfoo", ""
-	case modifier.MatchString(pattern):
+	case modifier().MatchString(pattern):
 		return "a modifier such as (?i) in a regular expression, which promptfoo fails", "use [Aa], or icontains"
 	}
 	return "", ""
@@ -74,15 +73,15 @@ func regExp(pattern string) string {
 	return "new RegExp(" + string(text) + ").test(output)"
 }
 
-var comparison = regexp.MustCompile(`^!?[\w.]+(\((?:"[^"]*"|'[^']*'|/[^/]+/\w*)?\))*(\.\w+(\((?:"[^"]*"|'[^']*')?\))?)*\s*([<>]=?|[!=]==?)\s*[\w.'" ]+$|^!?output\.(includes|startsWith|endsWith)\((?:"[^"]*"|'[^']*')\)$`)
+var comparison = pattern(`^!?[\w.]+(\((?:"[^"]*"|'[^']*'|/[^/]+/\w*)?\))*(\.\w+(\((?:"[^"]*"|'[^']*')?\))?)*\s*([<>]=?|[!=]==?)\s*[\w.'" ]+$|^!?output\.(includes|startsWith|endsWith)\((?:"[^"]*"|'[^']*')\)$`)
 
 // decides matches expressions that are probably true or false, not a number that may be NaN.
-var decides = regexp.MustCompile(`[=!]==?|[<>]=?|\.(?:includes|startsWith|endsWith|test|some|every)\(`)
+var decides = pattern(`[=!]==?|[<>]=?|\.(?:includes|startsWith|endsWith|test|some|every)\(`)
 
 // isVerdict reports whether an expression is certainly true or false. scored is set if the score of
 // the check counts.
 func isVerdict(source string, scored bool) bool {
-	return comparison.MatchString(source) || !scored && decides.MatchString(source) &&
+	return comparison().MatchString(source) || !scored && decides().MatchString(source) &&
 		!strings.ContainsAny(source, "{/*%?") && !strings.Contains(source, "JSON.parse")
 }
 
@@ -111,7 +110,7 @@ func verdictOf(source string, not bool, threshold string, scored bool) string {
 		"})(" + source + ")"
 }
 
-var statement = regexp.MustCompile(`^(let|const|var|return|if|for|while|throw|function|switch|try)\b`)
+var statement = pattern(`^(let|const|var|return|if|for|while|throw|function|switch|try)\b`)
 
 // expression returns JavaScript of promptfoo as an expression: one line is an expression, and
 // several lines are the body of a function.
@@ -123,7 +122,7 @@ func expression(text string) (source, why, hint string) {
 		return "", "JavaScript of several lines without return, which promptfoo fails", "add return"
 	case body:
 		return "(() => {\n" + text + "\n})()", "", ""
-	case statement.MatchString(text) || strings.HasPrefix(text, "//") || text == "":
+	case statement().MatchString(text) || strings.HasPrefix(text, "//") || text == "":
 		return "", "a JavaScript statement on one line, which promptfoo fails", "write an expression"
 	}
 	return strings.TrimSpace(strings.TrimSuffix(text, ";")), "", ""
@@ -145,7 +144,7 @@ func strictSchema(schema *doc.Value) string {
 		switch {
 		case !slices.Contains(known, key):
 			return "the keyword " + key + " of a schema"
-		case key == "pattern" && (v.Kind != doc.String || !samePattern.MatchString(v.Text())):
+		case key == "pattern" && (v.Kind != doc.String || !samePattern().MatchString(v.Text())):
 			return "a pattern in a schema that may mean something else in Plumb"
 		case key == "format" && (v.Kind != doc.String || !slices.Contains(formats, v.Text())):
 			return "the format " + v.Text() + " of a schema"
@@ -172,8 +171,8 @@ func strictSchema(schema *doc.Value) string {
 }
 
 var (
-	contextUse = regexp.MustCompile(`\bcontext\b(\.vars\b)?`)
-	outside    = regexp.MustCompile(`\b(require|import|process|await|async|fetch|Promise|setTimeout|globalThis|Buffer)\b`)
+	contextUse = pattern(`\bcontext\b(\.vars\b)?`)
+	outside    = pattern(`\b(require|import|process|await|async|fetch|Promise|setTimeout|globalThis|Buffer)\b`)
 )
 
 // source returns the JavaScript of a value, as an expression of output. why is set if it cannot be
@@ -192,13 +191,13 @@ func source(v *doc.Value, vars *doc.Value) (text, why, hint string) {
 			return "", "a template in JavaScript that does more than insert words and numbers", "use context.vars"
 		}
 	}
-	if use := outside.FindString(text); use != "" {
+	if use := outside().FindString(text); use != "" {
 		return "", "JavaScript that uses " + use, "write a check of your own in a suite in code"
 	}
 	if text, why, hint = expression(text); why != "" {
 		return "", why, hint
 	}
-	uses := contextUse.FindAllString(text, -1)
+	uses := contextUse().FindAllString(text, -1)
 	if slices.ContainsFunc(uses, func(use string) bool { return use != "context.vars" }) {
 		return "", "JavaScript that uses more of context than context.vars", ""
 	}
@@ -216,7 +215,7 @@ func parenthesized(text string) string {
 }
 
 // textMethods matches expressions whose value is certainly a text.
-var textMethods = regexp.MustCompile(`^output(?:\.(?:trim|trimStart|trimEnd|toUpperCase|toLowerCase|replace|replaceAll|` +
+var textMethods = pattern(`^output(?:\.(?:trim|trimStart|trimEnd|toUpperCase|toLowerCase|replace|replaceAll|` +
 	`slice|substring|normalize|repeat)\([^()]*\))*$`)
 
 // needsValue reports whether a list of assertions has one that sees a value that is no text as it

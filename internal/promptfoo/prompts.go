@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -110,18 +109,18 @@ func (p *conversion) readPrompt(n draft.Node) {
 	}
 }
 
-var promptFile = regexp.MustCompile(`\.(jsonl?|ya?ml|csv|txt|md|j2|[cm]?[jt]s|py)$`)
+var promptFile = pattern(`\.(jsonl?|ya?ml|csv|txt|md|j2|[cm]?[jt]s|py)$`)
 
 // looksLikeAPath reports whether promptfoo takes a prompt of one line for a path.
 func looksLikeAPath(s string) bool {
 	n := len(s)
 	return !strings.Contains(s, "\n") && (strings.HasPrefix(s, "file://") || strings.ContainsAny(s, `/*\`) ||
-		n >= 3 && s[n-3] == '.' || n >= 4 && s[n-4] == '.' || promptFile.MatchString(s))
+		n >= 3 && s[n-3] == '.' || n >= 4 && s[n-4] == '.' || promptFile().MatchString(s))
 }
 
 // separator is a line of a .txt file that ends a prompt. promptfoo 0.123.1 allows white space
 // around the dashes.
-var separator = regexp.MustCompile(`(?m)^[\s\v\p{Z}\x{FEFF}]*---[\s\v\p{Z}\x{FEFF}]*$`)
+var separator = pattern(`(?m)^[\s\v\p{Z}\x{FEFF}]*---[\s\v\p{Z}\x{FEFF}]*$`)
 
 // promptText reads a prompt that may be the path of a file.
 func (p *conversion) promptText(at plumb.Position, text, label string) {
@@ -145,7 +144,7 @@ func (p *conversion) promptText(at plumb.Position, text, label string) {
 		top := doc.Place{Line: 1, Column: 1}.In(name)
 		switch ext := strings.ToLower(filepath.Ext(name)); ext {
 		case ".txt":
-			for i, part := range separator.Split(content, -1) {
+			for i, part := range separator().Split(content, -1) {
 				if part = strings.TrimSpace(part); part != "" || i == 0 {
 					p.addPrompt(top, part, label)
 				}
@@ -217,10 +216,10 @@ func (p *conversion) nameUnlabelled() {
 	}
 }
 
-var unsafeLabel = regexp.MustCompile(`[^A-Za-z0-9_-]+`)
+var unsafeLabel = pattern(`[^A-Za-z0-9_-]+`)
 
 func safeLabel(s string) string {
-	s = unsafeLabel.ReplaceAllString(s, "-")
+	s = unsafeLabel().ReplaceAllString(s, "-")
 	s = strings.Trim(s, "-")
 	return s[:min(len(s), 40)]
 }

@@ -3,7 +3,6 @@ package promptfoo
 import (
 	"bytes"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -46,9 +45,9 @@ func resolve(v *doc.Value) {
 }
 
 var (
-	yamlInt   = regexp.MustCompile(`^([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$`)
-	yamlFloat = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
-	yamlDate  = regexp.MustCompile(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(([Tt]|[ \t]+)[0-9:.]+.*)?$`)
+	yamlInt   = pattern(`^([-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+)$`)
+	yamlFloat = pattern(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	yamlDate  = pattern(`^[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(([Tt]|[ \t]+)[0-9:.]+.*)?$`)
 )
 
 // anObject is the key of the mapping that stands for an unquoted date, and what promptfoo inserts
@@ -62,9 +61,9 @@ func scalar(text string, at doc.Place) doc.Value {
 		return doc.NewBool(strings.EqualFold(text, "true"), at)
 	case slices.Contains([]string{"", "~", "null", "Null", "NULL"}, text):
 		return doc.Value{Place: at}
-	case yamlInt.MatchString(text), yamlFloat.MatchString(text):
+	case yamlInt().MatchString(text), yamlFloat().MatchString(text):
 		return jsNumber(text, at)
-	case yamlDate.MatchString(text):
+	case yamlDate().MatchString(text):
 		date := doc.Value{Kind: doc.Map, Place: at}
 		date.Set(anObject, doc.NewString(text, at))
 		return date

@@ -2,7 +2,6 @@ package promptfoo
 
 import (
 	"errors"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -27,7 +26,7 @@ func renderQuoted(s string, vars *doc.Value, quote template.Quote) (string, bool
 }
 
 // plainCode matches values that are no code beside that of the author, within quotes and without.
-var plainCode = regexp.MustCompile(`^[\pL\pN _.:@#%-]*$`)
+var plainCode = pattern(`^[\pL\pN _.:@#%-]*$`)
 
 // renderCode renders a template in JavaScript. It is false if a value could change the code, or if
 // the template does more than insert variables.
@@ -37,7 +36,7 @@ func renderCode(s string, vars *doc.Value) (string, bool) {
 		return "", false
 	}
 	return renderQuoted(s, vars, func(value string) (string, error) {
-		if !plainCode.MatchString(value) {
+		if !plainCode().MatchString(value) {
 			return "", errors.New("the value may be code")
 		}
 		return value, nil

@@ -354,7 +354,7 @@ func (p *conversion) testOption(c *test, n draft.Node, key string, levels []draf
 		switch {
 		case why != "":
 			refuse(why, hint)
-		case textMethods.MatchString(expr):
+		case textMethods().MatchString(expr):
 			c.pushed = ""
 			transform(expr)
 		case slices.ContainsFunc(levels, func(l draft.Node) bool { return needsValue(l.Get("assert")) }):

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/plumb-eval/plumb/internal/doc"
 )
@@ -90,10 +91,10 @@ func wordsWith(name string) words {
 }
 
 // shorthand is not-, a type, a number in parentheses, and after a colon the value.
-var shorthand = regexp.MustCompile(`^(not-)?([a-z][a-z-]*)(?:\(([0-9]+(?:\.[0-9]+)?)\))?(?::((?s).*))?$`)
+var shorthand = pattern(`^(not-)?([a-z][a-z-]*)(?:\(([0-9]+(?:\.[0-9]+)?)\))?(?::((?s).*))?$`)
 
 // trajectory matches the types that have a colon in their name.
-var trajectory = regexp.MustCompile(`^(?:not-)?trajectory:[a-z]`)
+var trajectory = pattern(`^(?:not-)?trajectory:[a-z]`)
 
 // ofCell returns the assertion that the text of a cell stands for, as a config has it: a type and a
 // value, or a text that equals the output. why is set if it is one that Plumb does not have, or
@@ -113,10 +114,10 @@ func ofCell(cell string, at doc.Place) (assert doc.Value, why string) {
 			return assert, ""
 		}
 	}
-	if strings.HasPrefix(typed, "file://") || trajectory.MatchString(typed) {
+	if strings.HasPrefix(typed, "file://") || trajectory().MatchString(typed) {
 		return assert, notCarried(typed)
 	}
-	m, w := shorthand.FindStringSubmatch(typed), words{cell: plainCell}
+	m, w := shorthand().FindStringSubmatch(typed), words{cell: plainCell}
 	if m != nil {
 		w = wordsWith(m[2])
 	}
@@ -161,4 +162,9 @@ func listed(text string, at doc.Place) doc.Value {
 		}
 	}
 	return v
+}
+
+// pattern returns an expression that is compiled when it is first used.
+func pattern(expr string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(expr) })
 }
