@@ -79,7 +79,7 @@ func notes() agentscript.Script {
 // every case, the report has the commands it ran, and no process is left.
 func TestRealAgents(t *testing.T) {
 	cli := programs(t, "codex", "claude", "opencode", "copilot", "gemini")
-	server := fakemodel.NewAgents(fakemodel.Options{Key: agentKey})
+	server := fakemodel.NewAgents(fakemodel.Behavior{Key: agentKey})
 	path, err := server.Add(notes())
 	if err != nil {
 		t.Fatal(err)

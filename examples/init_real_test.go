@@ -15,7 +15,7 @@ import (
 // project that is a skill, in one with a skill whose directory has another name, and with instructions.
 func TestInitOnARealAgent(t *testing.T) {
 	claude := programs(t, "claude")["claude"]
-	server := fakemodel.NewAgents(fakemodel.Options{})
+	server := fakemodel.NewAgents(fakemodel.Behavior{})
 	path, err := server.Add(agentscript.Script{Name: "greet", MaxRequests: 100, Scenes: []agentscript.Scene{
 		{Prompt: "Do a small example", Turns: []agentscript.Turn{
 			{Calls: []agentscript.Call{{Skill: "greet"}}}, {Text: "Hello."},

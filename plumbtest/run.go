@@ -74,7 +74,7 @@ func (o Options) Run(t *testing.T, suite *plumb.Suite, runners ...plumb.Runner) 
 		t.Fatalf("run suite %s: %v", suite.Name, err)
 	}
 	logs := details{}
-	ro := run.Options{
+	ro := run.Input{
 		Redact: redactor(),
 		Dir:    dir, Suite: suite, Runners: runners, Index: index,
 		Settings: run.Settings{Parallel: cmp.Or(o.Parallel, 8), Repeat: o.Repeat},
@@ -142,7 +142,7 @@ func neverCached() {
 
 // workspaces sets where agents work: as the suite defines, otherwise in an empty directory for each
 // session.
-func workspaces(t *testing.T, o *run.Options) error {
+func workspaces(t *testing.T, o *run.Input) error {
 	t.Helper()
 	// go test deletes all of it
 	o.Workspaces.Root, o.Workspaces.Environ, o.Workspaces.Keep = t.TempDir(), os.Environ, true

@@ -99,8 +99,8 @@ func (c *runnerTest) checkInfo() {
 	}
 }
 
-// session is the result of one call of Run.
-type session struct {
+// answer is the result of one call of Run.
+type answer struct {
 	report        *plumb.SessionReport
 	err           error
 	before, after time.Time
@@ -108,13 +108,13 @@ type session struct {
 
 // call calls Run, and reports a failure if it does not return within the given time after ctx
 // ended.
-func (c *runnerTest) call(ctx context.Context, what string, req plumb.Request) (s session, ok bool) {
+func (c *runnerTest) call(ctx context.Context, what string, req plumb.Request) (s answer, ok bool) {
 	c.Helper()
 	req.Messages = slices.Clone(req.Messages)
 	given := slices.Clone(req.Messages)
-	done := make(chan session, 1)
+	done := make(chan answer, 1)
 	go func() {
-		s := session{before: time.Now()}
+		s := answer{before: time.Now()}
 		s.report, s.err = c.runner.Run(ctx, req)
 		s.after = time.Now()
 		done <- s
@@ -205,7 +205,7 @@ func (c *runnerTest) cancelled(req plumb.Request, after time.Duration) {
 	c.call(ctx, what, req)
 }
 
-func (c *runnerTest) checkReport(what string, s session) {
+func (c *runnerTest) checkReport(what string, s answer) {
 	c.Helper()
 	r := s.report
 	if !reflect.DeepEqual(r.Runner, c.info) {

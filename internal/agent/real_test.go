@@ -124,7 +124,7 @@ func prepare(t *testing.T, agent realAgent, o options, scenes ...agentscript.Sce
 	home := filepath.Join(dir, "home")
 	poisonHome(t, home)
 
-	s.server = fakemodel.NewAgents(fakemodel.Options{Key: secretKey})
+	s.server = fakemodel.NewAgents(fakemodel.Behavior{Key: secretKey})
 	path, err := s.server.Add(agentscript.Script{Name: s.script, Scenes: scenes})
 	if err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ func TestFloor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hs := httptest.NewServer(fakemodel.New(fakemodel.Options{Answers: table, Key: apiKey}))
+	hs := httptest.NewServer(fakemodel.New(fakemodel.Behavior{Answers: table, Key: apiKey}))
 	defer hs.Close()
 	if err := floorMain(t.Context(), []string{"-suite", suite, "-url", hs.URL, "-parallel", "8", "-out", results},
 		&stderr); err != nil {

@@ -98,7 +98,7 @@ func compareMain(args []string, stdout, stderr io.Writer) error {
 	}
 	m := generatedMatching(*n)
 	begun := time.Now()
-	c := compare.Analyze(m, compare.DefaultOptions())
+	c := compare.Analyze(m, compare.DefaultChoices())
 	took := time.Since(begun)
 	if c.Pairs.Measured != *n || !c.P.OK() || c.Conclusion != compare.Equivalent {
 		return fmt.Errorf("%w: equal sides: %s, %d pairs", errWrong, c.Conclusion, c.Pairs.Measured)

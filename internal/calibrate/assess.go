@@ -52,10 +52,10 @@ type judged struct {
 	runner int
 	Identity
 	// executions has the decisions of each execution.
-	executions []execution
+	executions []decided
 }
 
-type execution struct {
+type decided struct {
 	caseID    string
 	decisions []plumb.Judged
 }
@@ -131,7 +131,7 @@ func groupsOf(run *plumb.Run) []*judged {
 			if !known {
 				n = len(g.executions)
 				executions[place{g, at}] = n
-				g.executions = append(g.executions, execution{caseID: run.Cases[at].ID})
+				g.executions = append(g.executions, decided{caseID: run.Cases[at].ID})
 			}
 			x := &g.executions[n]
 			x.decisions = append(x.decisions, d)

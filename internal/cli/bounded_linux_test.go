@@ -214,7 +214,7 @@ func TestF22_CacheEntries(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			w := newWorld(t)
 			asked := 0
-			w.serve(fakemodel.Options{Answer: func(fakemodel.Ask) string { asked++; return "hi" }})
+			w.serve(fakemodel.Behavior{Answer: func(fakemodel.Ask) string { asked++; return "hi" }})
 			w.write("s.jsonl", `{"id":"a","category":"c","input":"hi","ideal":"hi","assertion":{"type":"contains"}}`+"\n")
 			args := []string{"run", "s.jsonl", "--model", "openai:gpt-4o", "--cache", "on"}
 			w.must(0, args...)

@@ -53,7 +53,7 @@ func TestBudgetAgainstAServer(t *testing.T) {
 		for _, inFlight := range []string{"4", "16", "64"} {
 			w := newWorld(t)
 			suite, answer := wordySuite(300)
-			w.serve(fakemodel.Options{Answer: answer, Latency: 20 * time.Millisecond, LatencyJitter: 30 * time.Millisecond})
+			w.serve(fakemodel.Behavior{Answer: answer, Latency: 20 * time.Millisecond, LatencyJitter: 30 * time.Millisecond})
 			w.write("suite.jsonl", suite)
 			w.plumb("run", "suite.jsonl", "--model", "openai:gpt-4o", "--parallel", inFlight, "--max-cost", fmt.Sprint(budget), "--json")
 			state, err := runlog.At(w.runDir()).Fold(nil)

@@ -35,7 +35,7 @@ type compareCmd struct {
 
 func compareCommand(a *app) *cobra.Command {
 	c := &compareCmd{app: a}
-	defaults := compare.DefaultOptions()
+	defaults := compare.DefaultChoices()
 	cmd := &cobra.Command{
 		Use:   "compare A B",
 		Short: "Decide whether run B is better or worse than run A, the same, or not decided",
@@ -170,9 +170,9 @@ func (c *compareCmd) ofPrompts(
 
 // options parses the flags.
 func (c *compareCmd) options() (
-	o compare.Options, m compare.MatchOptions, reports reporting.ComparisonReports, err error,
+	o compare.Choices, m compare.MatchOptions, reports reporting.ComparisonReports, err error,
 ) {
-	o = compare.DefaultOptions()
+	o = compare.DefaultChoices()
 	o.Alpha, o.MinCoverage, o.UnprovenPass = c.alpha, c.minCoverage, c.unproven == "pass"
 	if !(c.alpha > 0 && c.alpha < 0.5) {
 		return o, m, nil, plumb.WithHint(fmt.Errorf("--alpha %v is not between 0 and 0.5", c.alpha), "the default is 0.05")

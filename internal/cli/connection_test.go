@@ -34,7 +34,7 @@ func TestConnectionsThatBreak(t *testing.T) {
 			}
 			w := newWorld(t)
 			w.write("suite.jsonl", suite.String())
-			s := w.listen(p, fakemodel.Options{
+			s := w.listen(p, fakemodel.Behavior{
 				Answer: func(fakemodel.Ask) string { return "Paris. " + strings.Repeat("word ", 10_000) }, Seed: 1,
 				IdleTimeout: time.Millisecond, MaxStreams: 4, Latency: 5 * time.Millisecond,
 				Faults: fakemodel.Faults{Rate: 1, MaxConsecutive: 1, Kinds: []fakemodel.Fault{

@@ -67,7 +67,7 @@ cannot be read.`,
 }
 
 func (c *convertCmd) run(ctx context.Context, file string) error {
-	r, err := convert.File(ctx, c.path(file), convert.Options{
+	r, err := convert.File(ctx, c.path(file), convert.Tools{
 		Host: lib.Host{Environ: c.Environ, Dir: c.Dir}, Check: Rejected,
 	})
 	if err != nil {

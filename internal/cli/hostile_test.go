@@ -73,7 +73,7 @@ func foreignRun(t *testing.T, root, kind string) string {
 	}
 	err = dir.WriteSpec(spec)
 	if err == nil {
-		_, err = run.Suite(t.Context(), run.Options{
+		_, err = run.Suite(t.Context(), run.Input{
 			Dir: dir, Suite: s, Runners: []plumb.Runner{foreignRunner{"r" + foreign}, foreignRunner{"plain"}},
 			Settings: run.Settings{Repeat: 2, AllRepetitions: true, Schedule: run.Parallel}, Info: plumb.RunInfo{
 				SuiteName: foreign, SuitePath: foreign, SuiteVersion: foreign, Tier: foreign, SuiteHash: foreign, Judge: foreign,

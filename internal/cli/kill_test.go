@@ -98,7 +98,7 @@ func TestKilledRunsLoseNothing(t *testing.T) {
 	}
 	w := newWorld(t)
 	suite, answers := mixedSuite(60)
-	server := w.serve(fakemodel.Options{
+	server := w.serve(fakemodel.Behavior{
 		Answers: answers, Latency: 15 * time.Millisecond, LatencyJitter: 20 * time.Millisecond, RetryAfter: time.Millisecond,
 		Faults: fakemodel.Faults{Rate: 0.05, Kinds: []fakemodel.Fault{fakemodel.FaultReset, fakemodel.FaultTruncated}},
 	})
@@ -171,7 +171,7 @@ func TestKilledRaiseLosesNothing(t *testing.T) {
 	}
 	w := newWorld(t)
 	suite, answers := mixedSuite(20)
-	w.serve(fakemodel.Options{Answers: answers, Latency: 25 * time.Millisecond, LatencyJitter: 10 * time.Millisecond})
+	w.serve(fakemodel.Behavior{Answers: answers, Latency: 25 * time.Millisecond, LatencyJitter: 10 * time.Millisecond})
 	w.write("suite.jsonl", suite)
 	args := []string{"run", "suite.jsonl", "--model", "openai:gpt-4o", "--parallel", "4", "--json"}
 	w.must(1, append(args, "--repeat", "4")...)

@@ -89,7 +89,7 @@ func newWorld(t *testing.T) *world {
 }
 
 // serve starts a fake model server and points the providers at it.
-func (w *world) serve(o fakemodel.Options) *fakemodel.Server {
+func (w *world) serve(o fakemodel.Behavior) *fakemodel.Server {
 	w.t.Helper()
 	s := fakemodel.New(o)
 	server := httptest.NewServer(s)

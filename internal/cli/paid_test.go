@@ -68,7 +68,7 @@ func TestKilledCommandsPayOnce(t *testing.T) {
 			t.Parallel()
 			world := func() (*world, *fakemodel.Server, []string) {
 				w := newWorld(t)
-				s := w.serve(fakemodel.Options{
+				s := w.serve(fakemodel.Behavior{
 					Answers: suspectAnswers(12), Latency: 20 * time.Millisecond, LatencyJitter: 20 * time.Millisecond,
 				})
 				w.write("suite.jsonl", test.suite)

@@ -223,7 +223,7 @@ func (c *showCmd) run(ctx context.Context, args []string) error {
 		return err
 	}
 	if c.json {
-		return results.NewWriter(results.Options{Sessions: reporting.Sessions(path).Without(c.secrets())}).Write(c.rawStdout, state)
+		return results.NewWriter(results.Material{Sessions: reporting.Sessions(path).Without(c.secrets())}).Write(c.rawStdout, state)
 	}
 	return c.showRun(p, state, path)
 }

@@ -142,7 +142,7 @@ func TestF6_SecretInSuite(t *testing.T) {
 			t.Run(name+"/"+source, func(t *testing.T) {
 				w := newWorld(t)
 				asked := 0
-				w.serve(fakemodel.Options{Answer: func(fakemodel.Ask) string { asked++; return "x" }})
+				w.serve(fakemodel.Behavior{Answer: func(fakemodel.Ask) string { asked++; return "x" }})
 				for file, text := range test.files {
 					w.write(file, text)
 				}

@@ -60,7 +60,7 @@ func TestSecretsReachNoArtifact(t *testing.T) {
 		}
 	}
 	w := newWorld(t)
-	w.serve(fakemodel.Options{Answer: func(a fakemodel.Ask) string {
+	w.serve(fakemodel.Behavior{Answer: func(a fakemodel.Ask) string {
 		if a.Judge {
 			return "YES, and I saw " + leak.String()
 		}
@@ -162,7 +162,7 @@ func TestArtifactsAreTheOwnersOnly(t *testing.T) {
 		t.Skip("files have no modes on Windows")
 	}
 	w := newWorld(t)
-	w.serve(fakemodel.Options{Answer: func(fakemodel.Ask) string { return strings.Repeat("long ", 100_000) }})
+	w.serve(fakemodel.Behavior{Answer: func(fakemodel.Ask) string { return strings.Repeat("long ", 100_000) }})
 	suite, _ := mixedSuite(3)
 	w.write("suite.jsonl", suite)
 	w.must(1, "run", "suite.jsonl", "--model", "openai:gpt-4o", "--cache", "on", "--output", ".plumb/block.json", "--report", "junit:.plumb/junit.xml")

@@ -46,7 +46,7 @@ func TestSecretsChangeNothing(t *testing.T) {
 		values = append(values, strings.ReplaceAll(random.Example(i), "\x00", ""))
 	}
 	var requests atomic.Int64
-	server := fakemodel.New(fakemodel.Options{Answer: func(a fakemodel.Ask) string {
+	server := fakemodel.New(fakemodel.Behavior{Answer: func(a fakemodel.Ask) string {
 		requests.Add(1)
 		return a.Prompt() + "\n" + strings.Join(awkwardValues(), "\n")
 	}})

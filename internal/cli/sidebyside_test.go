@@ -18,7 +18,7 @@ func TestF28SideBySide(t *testing.T) {
 	t.Parallel()
 	const processes = 6
 	w := newWorld(t)
-	w.serve(fakemodel.Options{Answers: suspectAnswers(3), Latency: 5 * time.Millisecond})
+	w.serve(fakemodel.Behavior{Answers: suspectAnswers(3), Latency: 5 * time.Millisecond})
 	w.write("suite.jsonl", suiteOf(3, `{"type":"contains"}`))
 	w.write("plumb.yaml", "snapshots: {tolerance: auto}\n")
 	together := func(kill int, args func(i int) []string) (ended int) {

@@ -48,7 +48,7 @@ func storm(t *testing.T, p fakemodel.Protocol, cases int) {
 	t.Helper()
 	w := newWorld(t)
 	suite, answers := mixedSuite(cases)
-	options := fakemodel.Options{
+	options := fakemodel.Behavior{
 		Answers: answers, Seed: 7, Latency: 2 * time.Millisecond, LatencyJitter: 5 * time.Millisecond, RetryAfter: 50 * time.Millisecond,
 		MaxConcurrent: 48, MaxStreams: 8,
 		Faults: fakemodel.Faults{
@@ -110,7 +110,7 @@ func storm(t *testing.T, p fakemodel.Protocol, cases int) {
 }
 
 // listen starts a fake model server of the given protocol, and lets the providers use and trust it.
-func (w *world) listen(p fakemodel.Protocol, o fakemodel.Options) *fakemodel.Server {
+func (w *world) listen(p fakemodel.Protocol, o fakemodel.Behavior) *fakemodel.Server {
 	w.t.Helper()
 	s := fakemodel.New(o)
 	l, err := s.Listen(w.t.Context(), "127.0.0.1:0", p, nil)

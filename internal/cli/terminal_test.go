@@ -13,7 +13,7 @@ func TestTerminal(t *testing.T) {
 	const osc, blink = "\x1b]0;title\a", "\x1b[5m"
 	w := newWorld(t)
 	w.terminal = true
-	w.serve(fakemodel.Options{Answers: []fakemodel.Answer{{Contains: "Capital", Answer: osc + blink + "Lyon"}}})
+	w.serve(fakemodel.Behavior{Answers: []fakemodel.Answer{{Contains: "Capital", Answer: osc + blink + "Lyon"}}})
 	w.write("suite.jsonl", `{"id":"a","category":"factual","input":"Capital of France?","ideal":"Paris","assertion":{"type":"contains"}}`)
 	for _, test := range []struct {
 		name string
@@ -52,7 +52,7 @@ func TestTerminal(t *testing.T) {
 func TestNarrowTerminal(t *testing.T) {
 	w := newWorld(t)
 	w.terminal, w.width = true, 44
-	w.serve(fakemodel.Options{})
+	w.serve(fakemodel.Behavior{})
 	w.write("suite.jsonl", `{"id":"a","input":"Capital of France?","ideal":"Paris","assertion":{"type":"contains"}}`)
 	w.must(1, "run", "suite.jsonl", "--model", "openai:gpt-4o")
 	for line := range strings.Lines(w.must(0, "runs")) {

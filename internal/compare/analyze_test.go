@@ -103,8 +103,8 @@ func swap(m *compare.Matching) *compare.Matching {
 	return &s
 }
 
-func withMargin(pp float64) compare.Options {
-	o := compare.DefaultOptions()
+func withMargin(pp float64) compare.Choices {
+	o := compare.DefaultChoices()
 	o.Margins = map[compare.Metric]float64{compare.PassRate: pp / 100}
 	return o
 }
@@ -113,21 +113,21 @@ func TestConclusions(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		cases []counts
-		o     compare.Options
+		o     compare.Choices
 		want  compare.Conclusion
 		code  int
 	}{
-		"worse":      {single(15, 3, 120), compare.DefaultOptions(), compare.Worse, 1},
-		"better":     {single(3, 14, 120), compare.DefaultOptions(), compare.Better, 0},
+		"worse":      {single(15, 3, 120), compare.DefaultChoices(), compare.Worse, 1},
+		"better":     {single(3, 14, 120), compare.DefaultChoices(), compare.Better, 0},
 		"equivalent": {single(6, 5, 200), withMargin(5), compare.Equivalent, 0},
-		"noise":      {single(9, 4, 100), compare.DefaultOptions(), compare.NotDecisive, 3},
-		"nothing":    {nil, compare.DefaultOptions(), compare.NotDecisive, 3},
-		"one case":   {single(1, 0, 1), compare.DefaultOptions(), compare.NotDecisive, 3},
-		"no change":  {repeated(400, counts{5, 5, 5, 5}), compare.DefaultOptions(), compare.Equivalent, 0},
+		"noise":      {single(9, 4, 100), compare.DefaultChoices(), compare.NotDecisive, 3},
+		"nothing":    {nil, compare.DefaultChoices(), compare.NotDecisive, 3},
+		"one case":   {single(1, 0, 1), compare.DefaultChoices(), compare.NotDecisive, 3},
+		"no change":  {repeated(400, counts{5, 5, 5, 5}), compare.DefaultChoices(), compare.Equivalent, 0},
 		"broken":     {append(repeated(60, counts{20, 20, 5, 5}), counts{20, 20, 0, 5}), withMargin(50), compare.Worse, 1},
 		"negligible": {
 			slices.Concat(repeated(30, counts{5, 5, 4, 5}), repeated(970, counts{5, 5, 5, 5})),
-			compare.DefaultOptions(), compare.Equivalent, 0,
+			compare.DefaultChoices(), compare.Equivalent, 0,
 		},
 	}
 	for name, tt := range tests {
@@ -145,7 +145,7 @@ func TestCoverageDecides(t *testing.T) {
 	for i := 70; i < 100; i++ {
 		m.Runners[0].Pairs[i].Cand = samples(0, 0, 1)
 	}
-	c := compare.Analyze(m, compare.DefaultOptions())
+	c := compare.Analyze(m, compare.DefaultChoices())
 	if c.Conclusion != compare.NotDecisive || c.ExitCode != 3 || float64(c.Coverage) != 0.7 {
 		t.Errorf("%s, %d, coverage %v", c.Conclusion, c.ExitCode, c.Coverage)
 	}
@@ -155,7 +155,7 @@ func TestCoverageDecides(t *testing.T) {
 	if !slices.ContainsFunc(c.Warnings, func(w string) bool { return strings.Contains(w, "0 of 100 → 30 of 100") }) {
 		t.Errorf("warnings %q", c.Warnings)
 	}
-	o := compare.DefaultOptions()
+	o := compare.DefaultChoices()
 	o.MinCoverage = 0.5
 	if c := compare.Analyze(m, o); c.Conclusion != compare.Worse {
 		t.Errorf("with --min-coverage 0.5: %s", c.Conclusion)
@@ -170,7 +170,7 @@ func TestClustersDecide(t *testing.T) {
 		for i := range m.Runners[0].Pairs {
 			m.Runners[0].Pairs[i].Cluster = fmt.Sprint((i + i/31) % clusters)
 		}
-		if c := compare.Analyze(m, compare.DefaultOptions()); c.Conclusion != want || c.Pairs.Clusters != clusters {
+		if c := compare.Analyze(m, compare.DefaultChoices()); c.Conclusion != want || c.Pairs.Clusters != clusters {
 			t.Errorf("%d clusters: %s, %s, %+v", clusters, c.Conclusion, c.Reason, c.Pairs)
 		}
 	}
@@ -183,7 +183,7 @@ func TestSameAnswers(t *testing.T) {
 		p := &m.Runners[0].Pairs[i]
 		p.Base, p.Cand, p.SameAnswer, p.Same = nil, nil, true, 1
 	}
-	c := compare.Analyze(m, compare.DefaultOptions())
+	c := compare.Analyze(m, compare.DefaultChoices())
 	if c.Conclusion != compare.NotDecisive || c.Pairs.SameAnswer != 10 || c.Pairs.Measured != 0 || c.Coverage != 1 {
 		t.Errorf("%s, %+v, coverage %v", c.Conclusion, c.Pairs, c.Coverage)
 	}
@@ -197,7 +197,7 @@ func TestEarlyStop(t *testing.T) {
 		p := &m.Runners[0].Pairs[i]
 		p.EarlyStop, p.BasePlanned, p.CandPlanned = len(p.Cand) < 3, 3, 3
 	}
-	c := compare.Analyze(m, compare.DefaultOptions())
+	c := compare.Analyze(m, compare.DefaultChoices())
 	f := c.Runners[0].Figure
 	if c.Pairs.EarlyStop != 12 || c.Pairs.Whole != 12 || f.Lost != 12 || c.Conclusion != compare.Worse {
 		t.Errorf("%s, %+v, lost %d", c.Conclusion, c.Pairs, f.Lost)
@@ -209,7 +209,7 @@ func TestEarlyStop(t *testing.T) {
 	for i := range m.Runners[0].Pairs {
 		m.Runners[0].Pairs[i].BasePlanned = 5
 	}
-	if c := compare.Analyze(m, compare.DefaultOptions()); c.Pairs.Whole != 0 || c.Runners[0].Figure.Lost != 0 {
+	if c := compare.Analyze(m, compare.DefaultChoices()); c.Pairs.Whole != 0 || c.Runners[0].Figure.Lost != 0 {
 		t.Errorf("%+v, lost %d", c.Pairs, c.Runners[0].Figure.Lost)
 	}
 }
@@ -295,7 +295,7 @@ func TestMirror(t *testing.T) {
 	t.Parallel()
 	for seed := range trials(45) {
 		m := random(seed, 1+int(seed%3))
-		o := compare.DefaultOptions()
+		o := compare.DefaultChoices()
 		a, b := compare.Analyze(m, o), compare.Analyze(swap(m), o)
 		if len(a.Cases.Broken)+len(b.Cases.Broken) > 0 {
 			continue // a broken case has no mirror
@@ -347,7 +347,7 @@ func TestOrderChangesNothing(t *testing.T) {
 	}
 	for seed := range trials(24) {
 		m := random(seed, 1+int(seed%3))
-		o := compare.DefaultOptions()
+		o := compare.DefaultChoices()
 		o.Gates = []compare.Gate{gate}
 		want := document(t, compare.Analyze(m, o))
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -376,8 +376,8 @@ func TestAgreementChangesNoP(t *testing.T) {
 		for range 15 {
 			cases = append(cases, counts{r.IntN(4), 3, r.IntN(6), 5})
 		}
-		was := compare.Analyze(matching(cases...), compare.DefaultOptions())
-		is := compare.Analyze(matching(append(cases, counts{3, 3, 5, 5}, counts{0, 3, 0, 5})...), compare.DefaultOptions())
+		was := compare.Analyze(matching(cases...), compare.DefaultChoices())
+		is := compare.Analyze(matching(append(cases, counts{3, 3, 5, 5}, counts{0, 3, 0, 5})...), compare.DefaultChoices())
 		if was.P != is.P {
 			t.Errorf("seed %d: p %v, and with two more cases %v", seed, was.P, is.P)
 		}
@@ -389,7 +389,7 @@ func TestBrokenCases(t *testing.T) {
 	// A long history: one case that stops working.
 	cases := append(repeated(99, counts{20, 20, 3, 3}), counts{20, 20, 0, 3})
 	m := matching(cases...)
-	c := compare.Analyze(m, compare.DefaultOptions())
+	c := compare.Analyze(m, compare.DefaultChoices())
 	if len(c.Cases.Suspect) != 1 || len(c.Cases.Broken) != 0 || c.Settle == nil && c.Conclusion == compare.NotDecisive {
 		t.Fatalf("%s: %d suspects, %d broken", c.Conclusion, len(c.Cases.Suspect), len(c.Cases.Broken))
 	}
@@ -397,7 +397,7 @@ func TestBrokenCases(t *testing.T) {
 	if compare.NeedsBaseline(&suspect) {
 		t.Error("a history of 20 repetitions is not enough")
 	}
-	o := compare.DefaultOptions()
+	o := compare.DefaultChoices()
 	key := compare.CaseKey{Case: suspect.Case, Runner: suspect.Runner}
 	o.Confirmed = map[compare.CaseKey]compare.Fresh{key: {Candidate: compare.Count{Measured: 5}}}
 	c = compare.Analyze(m, o)
@@ -413,7 +413,7 @@ func TestBrokenCases(t *testing.T) {
 	}
 	// A short history needs fresh repetitions of the baseline, too.
 	short := matching(append(repeated(20, counts{5, 5, 3, 3}), counts{5, 5, 0, 3})...)
-	c = compare.Analyze(short, compare.DefaultOptions())
+	c = compare.Analyze(short, compare.DefaultChoices())
 	if len(c.Cases.Suspect) != 1 || c.Settle == nil || c.Settle.Confirm == nil || c.Settle.Confirm.Sessions != 10 {
 		t.Fatalf("%s, suspects %+v, settle %+v", c.Conclusion, c.Cases.Suspect, c.Settle)
 	}
@@ -453,7 +453,7 @@ func TestGates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := compare.DefaultOptions()
+		o := compare.DefaultChoices()
 		o.Gates = []compare.Gate{g}
 		c := compare.Analyze(matching(want.cases...), o)
 		if got := c.Gates[0]; got.Result != want.result || c.ExitCode != want.code {
@@ -469,7 +469,7 @@ func TestGates(t *testing.T) {
 
 func TestSettle(t *testing.T) {
 	t.Parallel()
-	c := compare.Analyze(matching(single(9, 4, 100)...), compare.DefaultOptions())
+	c := compare.Analyze(matching(single(9, 4, 100)...), compare.DefaultChoices())
 	s := c.Settle
 	if s == nil || s.IfReal == nil {
 		t.Fatalf("%s without a plan", c.Conclusion)
@@ -484,7 +484,7 @@ func TestSettle(t *testing.T) {
 	if mde := 100 * float64(c.MDE); math.Abs(mde-11.48) > 0.01 {
 		t.Errorf("the comparison could have seen %v pp", mde)
 	}
-	small := compare.Analyze(matching(single(2, 2, 10)...), compare.DefaultOptions())
+	small := compare.Analyze(matching(single(2, 2, 10)...), compare.DefaultChoices())
 	if p := small.Settle.IfNone; p == nil || p.Repeats != 0 || p.Cases < 100 {
 		t.Errorf("if none: %+v", p)
 	}
@@ -504,7 +504,7 @@ func TestDegenerate(t *testing.T) {
 		"one case": matching(counts{1, 1, 1, 1}), "all pass": matching(repeated(10, counts{3, 3, 3, 3})...),
 		"all fail": matching(repeated(10, counts{0, 3, 0, 1})...), "unequal": matching(counts{2, 3, 0, 1}, counts{1, 1, 3, 9}),
 	} {
-		o := compare.DefaultOptions()
+		o := compare.DefaultChoices()
 		for _, text := range []string{"pass_rate >= -2pp", "score >= 0.5", "errors <= 1%", "errors <= +1pp", "cost <= +1%"} {
 			g, err := compare.ParseGate(text)
 			if err != nil {

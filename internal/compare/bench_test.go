@@ -25,7 +25,7 @@ func BenchmarkAnalyze(b *testing.B) {
 			m := large(n)
 			b.ReportAllocs()
 			for b.Loop() {
-				compare.Analyze(m, compare.DefaultOptions())
+				compare.Analyze(m, compare.DefaultChoices())
 			}
 		})
 	}

@@ -61,7 +61,7 @@ func TestF16_NothingMeasuredProvesNothing(t *testing.T) {
 					if !about || metric == compare.Errors && ended {
 						continue
 					}
-					o := compare.DefaultOptions()
+					o := compare.DefaultChoices()
 					o.MinCoverage, o.Gates = 0, []compare.Gate{g}
 					c := compare.Analyze(m, o)
 					if got := c.Gates[0]; got.Result != compare.Unproven || got.Why == "" || c.ExitCode != 3 {
@@ -73,7 +73,7 @@ func TestF16_NothingMeasuredProvesNothing(t *testing.T) {
 		}
 	}
 	g, _ := compare.ParseGate("broken <= 0")
-	o := compare.DefaultOptions()
+	o := compare.DefaultChoices()
 	o.MinCoverage, o.Gates = 0, []compare.Gate{g}
 	m := matching(repeated(3, counts{1, 1, 1, 1})...)
 	m.Runners = nil
@@ -134,7 +134,7 @@ func TestU4U5_ClaimsAgree(t *testing.T) {
 	seen := map[compare.Conclusion]int{}
 	for range trials(150) {
 		m := randomComparison(r)
-		o := compare.DefaultOptions()
+		o := compare.DefaultChoices()
 		o.Margins = map[compare.Metric]float64{compare.PassRate: 0.3, compare.Tokens: 0.5}
 		c := compare.Analyze(m, o)
 		for i := range c.Metrics {
@@ -199,7 +199,7 @@ func TestU5_ClusterAdvice(t *testing.T) {
 		for i := range m.Runners[0].Pairs {
 			m.Runners[0].Pairs[i].Case.Category = fmt.Sprint("c", i%categories)
 		}
-		advised := slices.ContainsFunc(compare.Analyze(m, compare.DefaultOptions()).Warnings,
+		advised := slices.ContainsFunc(compare.Analyze(m, compare.DefaultChoices()).Warnings,
 			func(w string) bool { return strings.Contains(w, "--cluster category") })
 		if advised != (categories >= 6) {
 			t.Errorf("%d categories: advised %v", categories, advised)
@@ -231,7 +231,7 @@ func TestU8_DetectableIsFound(t *testing.T) {
 				for i := range base {
 					all = append(all, counts{passes(r, base[i], row.repeats), row.repeats, passes(r, cand[i], row.repeats), row.repeats})
 				}
-				return compare.Analyze(matching(all...), compare.DefaultOptions())
+				return compare.Analyze(matching(all...), compare.DefaultChoices())
 			}
 			var promised []float64
 			for range 31 {

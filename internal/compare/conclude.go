@@ -13,8 +13,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/doc"
 )
 
-// Options are the choices of the user about a comparison. Use [DefaultOptions] for the defaults.
-type Options struct {
+// Choices are what the user chooses about a comparison. Use [DefaultChoices] for the defaults.
+type Choices struct {
 	// Alpha is the two-sided level of the tests.
 	Alpha float64
 	// Margins are the largest effects that do not matter, by metric. A metric without an entry has
@@ -32,11 +32,11 @@ type Options struct {
 	Flags, Compare string
 }
 
-// DefaultOptions returns the documented defaults.
-func DefaultOptions() Options { return Options{Alpha: 0.05, MinCoverage: 0.8} }
+// DefaultChoices returns the documented defaults.
+func DefaultChoices() Choices { return Choices{Alpha: 0.05, MinCoverage: 0.8} }
 
 // margin returns the margin of a metric.
-func (o *Options) margin(m Metric) float64 {
+func (o *Choices) margin(m Metric) float64 {
 	if margin, ok := o.Margins[m]; ok {
 		return margin
 	}
@@ -60,7 +60,7 @@ const fewestClusters = 6
 // analysis is the work on one comparison.
 type analysis struct {
 	m *Matching
-	o Options
+	o Choices
 	// builders has one entry for each pair of runners, and so has passes: the pass rates.
 	builders []*builder
 	passes   []*series
@@ -69,7 +69,7 @@ type analysis struct {
 
 // Analyze compares two sides. It is a pure function: equal input gives equal output, in any order
 // of cases, runners and repetitions.
-func Analyze(m *Matching, o Options) *Comparison {
+func Analyze(m *Matching, o Choices) *Comparison {
 	sorted := *m
 	sorted.Runners = slices.Clone(m.Runners)
 	slices.SortFunc(sorted.Runners, func(x, y RunnerPair) int {

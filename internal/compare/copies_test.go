@@ -36,7 +36,7 @@ func TestF18CopiesShowNoMore(t *testing.T) {
 		}
 		figures := func(k int) string {
 			m := match(t, side("a", 0, k), side("b", 1, k), MatchOptions{})
-			o := DefaultOptions()
+			o := DefaultChoices()
 			for _, text := range []string{"pass_rate >= 50%", "pass_rate >= -2pp", "broken <= 0"} {
 				g, err := ParseGate(text)
 				if err != nil {

@@ -58,7 +58,7 @@ func (s says) Assert(_ context.Context, ev plumb.Evidence) ([]plumb.Verdict, err
 }
 
 // decideOptions are a run of 8 cases with a baseline in which 7 of 8 repetitions pass.
-func decideOptions(t *testing.T, d *runlog.Dir, r *decideRunner, q *compare.Question) run.Options {
+func decideOptions(t *testing.T, d *runlog.Dir, r *decideRunner, q *compare.Question) run.Input {
 	t.Helper()
 	s := &plumb.Suite{Name: "test", Hash: "sha256:0"}
 	for i := range 8 {
@@ -79,7 +79,7 @@ func decideOptions(t *testing.T, d *runlog.Dir, r *decideRunner, q *compare.Ques
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run.Options{
+	return run.Input{
 		Dir: d, Suite: s, Runners: []plumb.Runner{r}, Sampler: deciding,
 		Settings: run.Settings{Repeat: q.Repeat, Parallel: 3, MaxCostUSD: 1000, AllowUnmetered: true},
 	}

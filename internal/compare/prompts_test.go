@@ -80,7 +80,7 @@ func TestComparePrompts(t *testing.T) {
 			t.Errorf("%s is paired with %s", p.BaseCase, p.CandCase)
 		}
 	}
-	if got := Analyze(m, DefaultOptions()); got.Conclusion != Worse {
+	if got := Analyze(m, DefaultChoices()); got.Conclusion != Worse {
 		t.Errorf("the conclusion is %s", got.Conclusion)
 	}
 	if _, err := side.OfPrompt("lnog"); err == nil || !strings.Contains(plumb.Hint(err), "did you mean long?") {

@@ -245,7 +245,7 @@ func (r *reader) mcpServers(v value, path string) map[string]plumb.MCPServer {
 // autoTolerance is the tolerance that follows from the variance of the samples.
 const autoTolerance = "auto"
 
-func (r *reader) snapshotFields(s *snapshot.Options) []setting.Field {
+func (r *reader) snapshotFields(s *snapshot.Settings) []setting.Field {
 	return []setting.Field{
 		{Name: "path", Read: func(v value, path string) { s.Path = r.path(v, path) }},
 		{Name: "metric", Read: func(v value, path string) { s.Metric = r.Choice(v, path, snapshot.Metrics()) }},
@@ -262,7 +262,7 @@ func (r *reader) snapshotFields(s *snapshot.Options) []setting.Field {
 	}
 }
 
-func (r *reader) toleranceFields(s *snapshot.Options) []setting.Field {
+func (r *reader) toleranceFields(s *snapshot.Settings) []setting.Field {
 	return []setting.Field{
 		{Name: "absolute", Read: func(v value, path string) { s.Absolute = new(r.Number(v, path, setting.NoLimit)) }},
 		{Name: "percent", Read: func(v value, path string) { s.Percent = new(r.Number(v, path, setting.NoLimit)) }},
@@ -271,11 +271,11 @@ func (r *reader) toleranceFields(s *snapshot.Options) []setting.Field {
 
 // snapshots reads how baselines are compared. By default their file is beside the config, with the
 // same tool in its name.
-func (r *reader) snapshots(v value, path string) *snapshot.Options {
+func (r *reader) snapshots(v value, path string) *snapshot.Settings {
 	if !r.Is(v, path, doc.Map) {
 		return nil
 	}
-	s := &snapshot.Options{Path: filepath.Join(r.dir, r.tool()+".snapshots.json"), Metric: "totalTokens"}
+	s := &snapshot.Settings{Path: filepath.Join(r.dir, r.tool()+".snapshots.json"), Metric: "totalTokens"}
 	r.Object(v, path, r.snapshotFields(s))
 	r.missing(v, path, "tolerance", "such as {percent: 10}, or auto")
 	if m := v.Get("metric"); m != nil && !s.Auto && slices.Contains(snapshot.OnlyAuto(), s.Metric) {

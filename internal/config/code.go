@@ -24,7 +24,7 @@ func Calls(h lib.Host, dir string) (host, async map[string]script.HostFunc) {
 }
 
 // Options is [lib.Host.Options] with the functions that [Calls] returns.
-func Options(h lib.Host, dir string) script.Options {
+func Options(h lib.Host, dir string) script.Environment {
 	o := h.Options(dir)
 	o.Host, o.Async = Calls(h, dir)
 	return o

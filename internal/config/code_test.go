@@ -55,7 +55,7 @@ func wantSkillgymConfig(path string) *Config {
 			}},
 			{ID: "claude", Agent: &plumb.AgentConfig{Type: "claude-code", Model: "sonnet", Command: in("claude")}},
 		},
-		Snapshots: &snapshot.Options{Path: in("skillgym.snapshots.json"), Metric: "inputTokens", Percent: new(10.0)},
+		Snapshots: &snapshot.Settings{Path: in("skillgym.snapshots.json"), Metric: "inputTokens", Percent: new(10.0)},
 		Run: Settings{
 			Settings: run.Settings{
 				Filter: run.Filter{Tags: []string{"smoke"}}, Cwd: in("project"), MaxSteps: 30,

@@ -42,7 +42,7 @@ type Config struct {
 	// Run holds the keys of run. Its paths are absolute.
 	Run Settings
 	// Snapshots describe the token baselines, with an absolute path; nil turns them off.
-	Snapshots *snapshot.Options
+	Snapshots *snapshot.Settings
 	// Warnings are problems that are not errors.
 	Warnings []doc.Problem
 }

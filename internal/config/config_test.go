@@ -201,7 +201,7 @@ func TestConfigSchemaKeys(t *testing.T) {
 		{"mcpServer", document.Defs["mcpServer"].Properties, r.mcpFields(&plumb.MCPServer{})},
 		{"workspace", document.Defs["workspace"].Properties, r.workspaceFields(&plumb.WorkspaceConfig{})},
 		{"bootstrap", document.Defs["bootstrap"].Properties, r.bootstrapFields(&plumb.Bootstrap{})},
-		{"snapshots", document.Defs["snapshots"].Properties, r.snapshotFields(&snapshot.Options{})},
+		{"snapshots", document.Defs["snapshots"].Properties, r.snapshotFields(&snapshot.Settings{})},
 		{"runner", document.Defs["runner"].Properties, ofRunner},
 		{"runnerKeys", document.Defs["runnerKeys"].Properties, r.judgeFields(&plumb.RunnerConfig{})},
 		{"judge", document.Defs["judge"].Properties, append(r.judgeFields(&plumb.RunnerConfig{}), setting.Field{Name: "runner"}, setting.Field{Name: "votes"})},

@@ -33,8 +33,8 @@ type Result struct {
 	Reads []string
 }
 
-// Options are what a conversion needs besides the file. The zero value works.
-type Options struct {
+// Tools are what a conversion needs besides the file. The zero value works.
+type Tools struct {
 	// Host runs configs in JavaScript and TypeScript.
 	Host lib.Host
 	// Check validates a suite as Plumb will read it, and returns the problems of its cases. With nil,
@@ -47,7 +47,7 @@ type Rejected struct{ ID, Message string }
 
 // File converts a file. path is the name of the file in messages and on disk. The error is
 // [doc.Problems] if the file cannot be read as its format.
-func File(ctx context.Context, path string, o Options) (*Result, error) {
+func File(ctx context.Context, path string, o Tools) (*Result, error) {
 	data, err := doc.Read(path, doc.SuiteBytes)
 	if err != nil {
 		return nil, fmt.Errorf("convert %s: %w", path, doc.Cause(err))

@@ -23,7 +23,7 @@ func TestCSVColumns(t *testing.T) {
 	write("\uFEFFid,question,__prefix,__suffix,__metadata:topic,__threshold,__expected\n" +
 		"a,Capital?,Please: , Thanks,cities,0.5,\"contains-all:a,b\"\n" +
 		"b,Capital?,,,,,levenshtein(3):x\n")
-	r, err := convert.File(t.Context(), file, convert.Options{})
+	r, err := convert.File(t.Context(), file, convert.Tools{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestCSVColumns(t *testing.T) {
 		t.Errorf("left out %v:\n%s", r.LeftOut, r.Suite)
 	}
 	write("question,__expected\nA, or b?,x\n")
-	_, err = convert.File(t.Context(), file, convert.Options{})
+	_, err = convert.File(t.Context(), file, convert.Tools{})
 	if err == nil || !strings.Contains(err.Error(), "q.csv:2:1: the row does not have as many cells as there are columns") {
 		t.Error(err)
 	}

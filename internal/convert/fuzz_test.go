@@ -28,7 +28,7 @@ func FuzzConvert(f *testing.F) {
 		}
 		_ = convert.Data(name, []byte(text))
 		_, _, _ = convert.Suggest(name, []byte(text))
-		if r, err := convert.File(t.Context(), file, convert.Options{}); err == nil && r.Suite != nil && r.Cases == 0 {
+		if r, err := convert.File(t.Context(), file, convert.Tools{}); err == nil && r.Suite != nil && r.Cases == 0 {
 			t.Errorf("a suite without cases:\n%s", r.Suite)
 		}
 	})

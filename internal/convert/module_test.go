@@ -29,7 +29,7 @@ func TestF11_ConfigEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		_, err := File(t.Context(), file, Options{Host: lib.Host{LoadTimeout: 2 * time.Second, MemoryLimit: 32 << 20}})
+		_, err := File(t.Context(), file, Tools{Host: lib.Host{LoadTimeout: 2 * time.Second, MemoryLimit: 32 << 20}})
 		problems, ok := err.(doc.Problems) //nolint:errorlint // as the command sees it
 		if !ok || !strings.Contains(err.Error(), want) || problems[0].Pos.File != file {
 			t.Errorf("%s: %v, want %q", text, err, want)

@@ -66,7 +66,7 @@ func TestLocal(t *testing.T) {
 			if own.other = day >= setup; own.other {
 				own.config = "2"
 			}
-			o := run.Options{Suite: suite, Runners: []plumb.Runner{moving, steady, own}}
+			o := run.Input{Suite: suite, Runners: []plumb.Runner{moving, steady, own}}
 			if day < 5 {
 				o.Runners = append(o.Runners, rare)
 			}

@@ -17,7 +17,7 @@ type Agents struct {
 
 // NewAgents returns a server without scripts. It uses the options Key, Latency, RetryAfter and
 // Seed, and the times of [Faults].
-func NewAgents(o Options) *Agents { return agentsOf(New(o)) }
+func NewAgents(o Behavior) *Agents { return agentsOf(New(o)) }
 
 // agentsOf returns a server of scripts with the options of s.
 func agentsOf(s *Server) *Agents {

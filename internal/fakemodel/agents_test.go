@@ -22,7 +22,7 @@ var agentPaths = map[string]string{
 }
 
 // play serves the scripts until the test ends.
-func play(t *testing.T, o fakemodel.Options, scripts ...agentscript.Script) (*fakemodel.Agents, string) {
+func play(t *testing.T, o fakemodel.Behavior, scripts ...agentscript.Script) (*fakemodel.Agents, string) {
 	t.Helper()
 	a := fakemodel.NewAgents(o)
 	for _, s := range scripts {
@@ -125,7 +125,7 @@ func TestAgentFaults(t *testing.T) {
 				want = tt.statuses[""]
 			}
 			turn := agentscript.Turn{Text: "at last", Fault: string(tt.fault), Times: 1}
-			a, url := play(t, fakemodel.Options{}, agentscript.Script{
+			a, url := play(t, fakemodel.Behavior{}, agentscript.Script{
 				Name:   "s",
 				Scenes: []agentscript.Scene{{Turns: []agentscript.Turn{turn}}},
 			})
@@ -146,7 +146,7 @@ func TestAgentFaults(t *testing.T) {
 }
 
 func TestAgentAside(t *testing.T) {
-	a, url := play(t, fakemodel.Options{Key: key}, agentscript.Script{
+	a, url := play(t, fakemodel.Behavior{Key: key}, agentscript.Script{
 		Name: "s", MaxRequests: 6, Scenes: []agentscript.Scene{{
 			Prompt: "the work",
 			Turns:  []agentscript.Turn{{Calls: []agentscript.Call{{Skill: "x"}}}, {Text: "worked"}},

@@ -19,7 +19,7 @@ func BenchmarkChat(b *testing.B) {
 		bodies[i] = `{"model":"gpt-4o","messages":[{"role":"user","content":"` + prompt +
 			`"}],"temperature":0,"seed":42}`
 	}
-	s := New(Options{Answers: answers})
+	s := New(Behavior{Answers: answers})
 	b.ReportAllocs()
 	i := 0
 	for b.Loop() {

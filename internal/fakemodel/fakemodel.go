@@ -23,8 +23,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/wire"
 )
 
-// Options configure a [Server]. The zero value answers every model at once, and never breaks.
-type Options struct {
+// Behavior is that of a [Server]. The zero value answers every model at once, and never breaks.
+type Behavior struct {
 	// Key is the API key that requests must have, in the provider's own header; "" accepts all.
 	// Ollama has no keys.
 	Key string
@@ -114,7 +114,7 @@ func (a *Ask) Prompt() string {
 // Server is a fake model server. It is an [http.Handler], safe for concurrent use, and needs no
 // closing except [Server.Release].
 type Server struct {
-	options  Options
+	options  Behavior
 	answers  *table
 	dates    map[string]string // see dates
 	wordings wordings
@@ -138,7 +138,7 @@ type question struct{ prompt, model uint64 }
 type asked struct{ attempts, answers int }
 
 // New returns a server with the given options.
-func New(o Options) *Server {
+func New(o Behavior) *Server {
 	if o.Dimensions <= 0 {
 		o.Dimensions = 128
 	}
@@ -172,7 +172,7 @@ type Stats struct {
 	Faults map[Fault]int64 `json:"faults"`
 	// Statuses counts replies by HTTP status; 0 means no status.
 	Statuses map[int]int64 `json:"statuses"`
-	// Limited counts requests above a limit of [Options].
+	// Limited counts requests above a limit of [Behavior].
 	Limited int64 `json:"limited"`
 	// MaxConcurrent is the largest number of concurrent requests.
 	MaxConcurrent int64 `json:"maxConcurrent"`

@@ -32,7 +32,7 @@ func FuzzServe(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, path uint8, seed uint64, body string) {
-		s := fakemodel.New(fakemodel.Options{
+		s := fakemodel.New(fakemodel.Behavior{
 			Seed: seed, Dimensions: 4, Models: map[string]fakemodel.Model{
 				"m": {Reasoning: 2, CachedTokens: 1},
 				"d": {Blocks: fakemodel.BlockFilter},

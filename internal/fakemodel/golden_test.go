@@ -23,7 +23,7 @@ func TestReplies(t *testing.T) {
 	models["gemini-thinker"] = fakemodel.Model{Reasoning: 500, CachedTokens: 4}
 	models["gpt-refusal"] = fakemodel.Model{Blocks: fakemodel.BlockRefusal}
 	models["gemini-refusal"] = fakemodel.Model{Blocks: fakemodel.BlockRefusal}
-	_, url := start(t, fakemodel.Options{Key: key, Models: models, Dimensions: 4, Answers: []fakemodel.Answer{
+	_, url := start(t, fakemodel.Behavior{Key: key, Models: models, Dimensions: 4, Answers: []fakemodel.Answer{
 		{Prompt: "q", Answer: "Yes: \"é\"."},
 		{Prompt: "limited", Fault: fakemodel.FaultRateSeconds},
 		{Prompt: "overloaded", Fault: fakemodel.FaultOverloaded},
@@ -102,7 +102,7 @@ func TestLists(t *testing.T) {
 		"gpt-4o": {}, "claude-opus-4-6": {}, "gemini-2.5-flash": {},
 		"gemini-embedding-001": {}, "qwen3:8b": {},
 	}
-	_, url := start(t, fakemodel.Options{Models: models})
+	_, url := start(t, fakemodel.Behavior{Models: models})
 	var got strings.Builder
 	for _, c := range []struct{ path, header string }{
 		{"/v1/models", "Authorization"},

@@ -24,7 +24,7 @@ func TestHostileReplies(t *testing.T) {
 		for path, body := range bodies {
 			t.Run(string(kind)+path, func(t *testing.T) {
 				t.Parallel()
-				_, url := start(t, fakemodel.Options{Faults: fakemodel.Faults{
+				_, url := start(t, fakemodel.Behavior{Faults: fakemodel.Faults{
 					Rate: 1, MaxConsecutive: 1,
 					Kinds: []fakemodel.Fault{kind},
 				}})

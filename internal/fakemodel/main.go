@@ -39,7 +39,7 @@ func Main(args []string, stdout, stderr io.Writer) int {
 func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var addr, urlFile, answers, scripts string
 	var life time.Duration
-	var o Options
+	var o Behavior
 	known := map[string]Model{}
 	fs := flag.NewFlagSet("fakemodel", flag.ContinueOnError)
 	fs.SetOutput(stderr)

@@ -96,7 +96,7 @@ func TestAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, url := start(t, fakemodel.Options{Answers: answers})
+	s, url := start(t, fakemodel.Behavior{Answers: answers})
 	for _, c := range []struct{ prompt, want string }{
 		{"whole", "by prompt"},
 		{"Please do [case-7]: now", "by id"},
@@ -131,7 +131,7 @@ func TestAnswers(t *testing.T) {
 func TestAsk(t *testing.T) {
 	var mu sync.Mutex
 	var got []fakemodel.Ask
-	_, url := start(t, fakemodel.Options{Answer: func(a fakemodel.Ask) string {
+	_, url := start(t, fakemodel.Behavior{Answer: func(a fakemodel.Ask) string {
 		mu.Lock()
 		defer mu.Unlock()
 		a.Header = a.Header.Clone()
@@ -179,7 +179,7 @@ func TestAsk(t *testing.T) {
 }
 
 func TestLimits(t *testing.T) {
-	s, url := start(t, fakemodel.Options{
+	s, url := start(t, fakemodel.Behavior{
 		MaxConcurrent: 2, Latency: 700 * time.Millisecond,
 		RetryAfter: 1500 * time.Millisecond,
 	})
@@ -208,7 +208,7 @@ func TestLimits(t *testing.T) {
 		t.Errorf("stats = %+v", got)
 	}
 
-	_, url = start(t, fakemodel.Options{RatePerMinute: 3})
+	_, url = start(t, fakemodel.Behavior{RatePerMinute: 3})
 	counts := map[int]int{}
 	for range 5 {
 		status, _ := post(t, url+"/v1/chat/completions", chatBody("m", "p"), nil)
@@ -226,7 +226,7 @@ func TestFaults(t *testing.T) {
 		for _, path := range []string{"/v1/chat/completions", "/v1/messages", "/v1beta/models/m:generateContent"} {
 			t.Run(string(kind)+path, func(t *testing.T) {
 				t.Parallel()
-				s, url := start(t, fakemodel.Options{
+				s, url := start(t, fakemodel.Behavior{
 					Answers: []fakemodel.Answer{{Contains: "p", Answer: strings.Repeat("word ", 100)}},
 					Faults: fakemodel.Faults{
 						Rate: 1, MaxConsecutive: 1, Kinds: []fakemodel.Fault{kind}, HangFor: 200 * time.Millisecond,
@@ -266,7 +266,7 @@ func TestProtocols(t *testing.T) {
 		} {
 			t.Run(string(p)+" "+string(kind), func(t *testing.T) {
 				t.Parallel()
-				o := fakemodel.Options{Answer: func(fakemodel.Ask) string { return strings.Repeat("word ", 50_000) }}
+				o := fakemodel.Behavior{Answer: func(fakemodel.Ask) string { return strings.Repeat("word ", 50_000) }}
 				if kind != "" {
 					o.Faults = fakemodel.Faults{Rate: 1, MaxConsecutive: 1, Kinds: []fakemodel.Fault{kind}}
 				}
@@ -401,7 +401,7 @@ func checkFault(t *testing.T, kind fakemodel.Fault, path string, resp *head, dat
 // TestTruth runs a storm and checks that each prompt meets what Truth said beforehand, whatever the
 // order.
 func TestTruth(t *testing.T) {
-	o := fakemodel.Options{
+	o := fakemodel.Behavior{
 		Seed: 7,
 		Faults: fakemodel.Faults{
 			Rate: 0.4, Permanent: 0.1, MaxConsecutive: 3, HangFor: time.Millisecond, SlowFor: time.Millisecond,
@@ -455,7 +455,7 @@ func TestTruth(t *testing.T) {
 }
 
 func TestHangEndsWithClient(t *testing.T) {
-	s, url := start(t, fakemodel.Options{Answers: []fakemodel.Answer{{Contains: "p", Fault: fakemodel.FaultHang}}})
+	s, url := start(t, fakemodel.Behavior{Answers: []fakemodel.Answer{{Contains: "p", Fault: fakemodel.FaultHang}}})
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if _, _, err := try(ctx, url+"/v1/chat/completions", chatBody("m", "p"), nil); !errors.Is(err,
@@ -495,7 +495,7 @@ func TestVector(t *testing.T) {
 			t.Errorf("cosine of %q and %q = %.3f, want %.2f to %.2f", c.a, c.b, got, c.min, c.max)
 		}
 	}
-	_, url := start(t, fakemodel.Options{Dimensions: 64})
+	_, url := start(t, fakemodel.Behavior{Dimensions: 64})
 	_, data := post(t, url+"/v1/embeddings", `{"model":"m","input":"some text","encoding_format":"base64"}`, nil)
 	var r struct{ Data []struct{ Embedding string } }
 	if err := json.Unmarshal([]byte(data), &r); err != nil {

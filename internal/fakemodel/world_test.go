@@ -10,7 +10,7 @@ import (
 const key = "sk-right-key-0123456789"
 
 // start serves o until the test ends.
-func start(tb testing.TB, o fakemodel.Options) (*fakemodel.Server, string) {
+func start(tb testing.TB, o fakemodel.Behavior) (*fakemodel.Server, string) {
 	tb.Helper()
 	s := fakemodel.New(o)
 	hs := httptest.NewServer(s)

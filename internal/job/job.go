@@ -61,7 +61,7 @@ type Job struct {
 	suiteCases int
 	factory    *project.RunnerFactory
 	runners    []plumb.Runner
-	options    run.Options
+	options    run.Input
 	forecast   *forecast.Forecaster
 	// baselines is nil if the project keeps none.
 	baselines *snapshot.Baselines
@@ -203,7 +203,7 @@ func (j *Job) Note(n plumb.Note) { j.factory.Env.Note(n) }
 // setOptions describes the run to package run, except for what judges, compares and limits it.
 func (j *Job) setOptions(suite *plumb.Suite) {
 	s, p := &j.Spec, j.project
-	j.options = run.Options{
+	j.options = run.Input{
 		Settings: s.Settings, Base: p.Env.Dir, Project: p.Config.Dir, Suite: j.Suite, Runners: j.runners,
 		Unavailable: j.options.Unavailable,
 		Workspaces: run.Workspaces{

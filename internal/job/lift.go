@@ -96,7 +96,7 @@ func (l *Lift) compare(j *Job, path string) error {
 	if err != nil {
 		return err
 	}
-	l.Comparison = compare.Analyze(m, compare.DefaultOptions())
+	l.Comparison = compare.Analyze(m, compare.DefaultChoices())
 	for _, c := range l.Comparison.Cases.Fixed {
 		if c.P <= screened {
 			l.Needs = append(l.Needs, c)

@@ -65,7 +65,7 @@ func (o *opening) ask() error {
 			"choose one with --runner, --model or --agent")
 	}
 	q := &compare.Question{
-		Against: r.Against, Gate: r.Gate, Alpha: cmp.Or(r.Alpha, compare.DefaultOptions().Alpha), Repeat: s.Repeat,
+		Against: r.Against, Gate: r.Gate, Alpha: cmp.Or(r.Alpha, compare.DefaultChoices().Alpha), Repeat: s.Repeat,
 		Batch: max(s.Parallel, 1),
 	}
 	if s.Schedule == run.Serial || s.Schedule == run.IsolatedByRunner {

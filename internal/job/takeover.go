@@ -217,7 +217,7 @@ func (t *takeover) note(format string, args ...any) {
 	t.job.Note(plumb.Note{Level: "info", Text: fmt.Sprintf(format, args...)})
 }
 
-// take is [run.Options.Take]: it returns the sessions of the measured repetitions of a case.
+// take is [run.Input.Take]: it returns the sessions of the measured repetitions of a case.
 func (t *takeover) take(c *plumb.Case, runner int) ([]plumb.Event, error) {
 	n := t.runners[runner]
 	if n < 0 || !t.cases[c.ID] {

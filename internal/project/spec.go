@@ -51,7 +51,7 @@ type Spec struct {
 	// Workspace is the effective configuration; nil for runs in which no session works in a
 	// directory.
 	Workspace *plumb.WorkspaceConfig `json:"workspace,omitempty"`
-	Snapshots *snapshot.Options      `json:"snapshots,omitempty" redact:"-"`
+	Snapshots *snapshot.Settings     `json:"snapshots,omitempty" redact:"-"`
 }
 
 // NewSpec returns the spec of a run of source that begins now.

@@ -22,7 +22,7 @@ func TestF4_ValuesAreNoCode(t *testing.T) {
 		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		r, err := convert.File(t.Context(), file, convert.Options{})
+		r, err := convert.File(t.Context(), file, convert.Tools{})
 		if err != nil || r.Cases != want {
 			t.Errorf("%q: %+v, %v", value, r, err)
 		}

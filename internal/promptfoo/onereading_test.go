@@ -142,7 +142,7 @@ func converted(t *testing.T, rows [][]string) (left []string, suite []byte) {
 			t.Fatal(err)
 		}
 	}
-	result, err := convert.File(t.Context(), filepath.Join(dir, "promptfooconfig.yaml"), convert.Options{Check: cli.Rejected})
+	result, err := convert.File(t.Context(), filepath.Join(dir, "promptfooconfig.yaml"), convert.Tools{Check: cli.Rejected})
 	if err != nil {
 		t.Fatal(strings.TrimSpace(err.Error()))
 	}

@@ -161,7 +161,7 @@ var (
 // compare converts the configuration in dir, runs it, and compares.
 func compare(t *testing.T, url, dir, golden string) {
 	t.Helper()
-	result, err := convert.File(t.Context(), filepath.Join(dir, "promptfooconfig.yaml"), convert.Options{Check: cli.Rejected})
+	result, err := convert.File(t.Context(), filepath.Join(dir, "promptfooconfig.yaml"), convert.Tools{Check: cli.Rejected})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ type Explained struct {
 // Results returns the writer of a document of results. temp is a directory for temporary files, with
 // which it renders cases while the run is on, or "".
 func (src *Source) Results(temp string, d results.Detail) *results.Writer {
-	o := results.Options{
+	o := results.Material{
 		Sessions: src.Sessions, Stored: src.Stored, Detail: d, Recorded: src.Recorded, Temp: temp,
 		Calibrations: src.Calibrations,
 	}

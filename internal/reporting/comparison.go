@@ -55,7 +55,7 @@ func (r ComparisonReports) Check() (ComparisonReports, error) {
 
 // Compare concludes from a matching, and finds the first event at which the sessions of the cases
 // differ that reports show.
-func Compare(p *project.Project, m *compare.Matching, o compare.Options) (*report.Compared, error) {
+func Compare(p *project.Project, m *compare.Matching, o compare.Choices) (*report.Compared, error) {
 	o.Flags = p.Flags
 	c := &report.Compared{
 		Comparison: compare.Analyze(m, o), Matching: m, Baseline: sessionsOf(p, m.Base), Candidate: sessionsOf(p, m.Cand),

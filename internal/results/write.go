@@ -27,8 +27,8 @@ import (
 // it.
 const resultsSchema = 1
 
-// Options say what a [Writer] writes.
-type Options struct {
+// Material is what a [Writer] writes.
+type Material struct {
 	// Sessions reads the recorded sessions. Without it the document omits what only sessions have.
 	// Stored reads them without decoding what is only copied; it may be nil.
 	Sessions Sessions
@@ -55,7 +55,7 @@ type Options struct {
 // cases while the run is on. It renders them in the order of the plan, so the first unfinished case
 // holds back the later ones.
 type Writer struct {
-	o        Options
+	o        Material
 	encoder  encode.Encoder
 	runners  []encode.Raw
 	spool    *document // the cases that are rendered; nil before the first
@@ -67,7 +67,7 @@ type Writer struct {
 }
 
 // NewWriter returns a writer of the results of one run.
-func NewWriter(o Options) *Writer {
+func NewWriter(o Material) *Writer {
 	// Numbers have 12 digits, so that a sum of prices has no noise in its last ones.
 	return &Writer{o: o, encoder: encode.Encoder{Round: text.Round}}
 }

@@ -66,7 +66,7 @@ func TestResultsDocumented(t *testing.T) {
 	}
 	l := reporttest.Mixed()
 	var out bytes.Buffer
-	if err := results.NewWriter(results.Options{Sessions: l.Sessions}).Write(&out, l.Run(t)); err != nil {
+	if err := results.NewWriter(results.Material{Sessions: l.Sessions}).Write(&out, l.Run(t)); err != nil {
 		t.Fatal(err)
 	}
 	if err := json.Unmarshal(out.Bytes(), &doc); err != nil {
@@ -120,7 +120,7 @@ func TestResultsDocumented(t *testing.T) {
 func TestEachReportOnce(t *testing.T) {
 	for name, l := range map[string]*reporttest.Log{"mixed": reporttest.Mixed(), "repeats": reporttest.Repeats()} {
 		var out bytes.Buffer
-		if err := results.NewWriter(results.Options{Sessions: l.Sessions}).Write(&out, l.Run(t)); err != nil {
+		if err := results.NewWriter(results.Material{Sessions: l.Sessions}).Write(&out, l.Run(t)); err != nil {
 			t.Fatal(err)
 		}
 		want := 0
@@ -133,7 +133,7 @@ func TestEachReportOnce(t *testing.T) {
 			t.Errorf("%s: %d session reports, want %d", name, got, want)
 		}
 		var summary bytes.Buffer
-		if err := results.NewWriter(results.Options{Sessions: l.Sessions, Detail: results.Brief}).Write(&summary, l.Run(t)); err != nil {
+		if err := results.NewWriter(results.Material{Sessions: l.Sessions, Detail: results.Brief}).Write(&summary, l.Run(t)); err != nil {
 			t.Fatal(err)
 		}
 		if strings.Contains(summary.String(), "finalOutput") || !json.Valid(summary.Bytes()) {
@@ -166,11 +166,11 @@ func TestResultsDuringRun(t *testing.T) {
 	l.End(plumb.StopInterrupted, 4)
 	for _, d := range []results.Detail{results.Full, results.Brief} {
 		var whole, out bytes.Buffer
-		if err := results.NewWriter(results.Options{Sessions: l.Sessions, Detail: d}).Write(&whole, l.Run(t)); err != nil {
+		if err := results.NewWriter(results.Material{Sessions: l.Sessions, Detail: d}).Write(&whole, l.Run(t)); err != nil {
 			t.Fatal(err)
 		}
 		dir := t.TempDir()
-		r, run := results.NewWriter(results.Options{Sessions: l.Sessions, Temp: dir, Detail: d}), &plumb.Run{}
+		r, run := results.NewWriter(results.Material{Sessions: l.Sessions, Temp: dir, Detail: d}), &plumb.Run{}
 		for _, ev := range l.Events {
 			if err := cmp.Or(run.Apply(ev), r.Report(ev, run)); err != nil {
 				t.Fatal(err)
@@ -224,7 +224,7 @@ func TestResultsStream(t *testing.T) {
 	before := reporttest.Heap()
 	w := &watching{}
 	start := time.Now()
-	if err := results.NewWriter(results.Options{Sessions: sessions}).Write(w, run); err != nil {
+	if err := results.NewWriter(results.Material{Sessions: sessions}).Write(w, run); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d MB in %v, heap grew by at most %d kB", w.n>>20, time.Since(start), (int64(w.peak)-int64(before))>>10)
@@ -292,10 +292,10 @@ func TestStored(t *testing.T) {
 	}
 	for _, d := range []results.Detail{results.Full, results.Brief} {
 		var decoded, copied bytes.Buffer
-		if err := results.NewWriter(results.Options{Sessions: index.Sessions, Detail: d}).Write(&decoded, w.Run); err != nil {
+		if err := results.NewWriter(results.Material{Sessions: index.Sessions, Detail: d}).Write(&decoded, w.Run); err != nil {
 			t.Fatal(err)
 		}
-		if err := results.NewWriter(results.Options{Stored: index.Stored, Detail: d}).Write(&copied, w.Run); err != nil {
+		if err := results.NewWriter(results.Material{Stored: index.Stored, Detail: d}).Write(&copied, w.Run); err != nil {
 			t.Fatal(err)
 		}
 		if diff := gocmp.Diff(decoded.String(), copied.String()); diff != "" {

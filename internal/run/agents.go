@@ -205,7 +205,7 @@ func (e *engine) questionsOf(j *plumb.Judgement) []Question {
 	return questions
 }
 
-// verify lets Options.Verify reject an execution that is green so far.
+// verify lets Input.Verify reject an execution that is green so far.
 func (e *engine) verify(x *execution, res *plumb.ExecutionResult) {
 	if e.Verify == nil || res.Status != plumb.StatusPassed {
 		return

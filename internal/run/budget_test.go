@@ -116,7 +116,7 @@ func budgetIsKept(t *testing.T, d *runlog.Dir, random *rand.Rand) {
 		budget.MaxTokens = int64(uniform()*5000) + 1
 	}
 	budget.Parallel, budget.Repeat, budget.Retry = 1+random.IntN(64), 1+random.IntN(3), random.IntN(3)
-	o := run.Options{
+	o := run.Input{
 		Suite: s, Runners: []plumb.Runner{f}, Settings: budget,
 		Forecast: func(c *plumb.Case, _ plumb.RunnerInfo) run.Forecast { return *of[c.ID] },
 	}
@@ -156,7 +156,7 @@ func TestFirstAnswer(t *testing.T) {
 				now.Add(-1)
 				return report("echo"), nil
 			}}
-			do(t, run.Options{
+			do(t, run.Input{
 				Dir: d, Suite: suite(16), Runners: []plumb.Runner{f}, Settings: run.Settings{Parallel: 8}, AtOnce: given,
 			})
 			if got := atFirst.Load(); got != want {
@@ -179,7 +179,7 @@ func TestBudgetKeepsSessionsInFlight(t *testing.T) {
 			return report("echo"), nil
 		}}
 		began := time.Now()
-		do(t, run.Options{
+		do(t, run.Input{
 			Dir: d, Suite: suite(640), Runners: []plumb.Runner{f},
 			Settings: run.Settings{Parallel: 64, MaxCostUSD: 100}, Forecast: forecast(0.01, 1),
 		})
@@ -199,7 +199,7 @@ func TestBudgetSettlesBeforeJudging(t *testing.T) {
 			return []plumb.Verdict{{Pass: true}}, nil
 		})
 		began := time.Now()
-		r := do(t, run.Options{
+		r := do(t, run.Input{
 			Dir: d, Suite: suite(20, slow), Runners: []plumb.Runner{&fake{id: "f", run: echo}},
 			Settings: run.Settings{Parallel: 16, MaxCostUSD: 1}, Forecast: forecast(0.01, 0.6),
 		})
@@ -223,7 +223,7 @@ func TestBudgetWithoutCapsLearns(t *testing.T) {
 			}
 			return report("echo"), nil // 0.01 dollars
 		}}
-		r := do(t, run.Options{
+		r := do(t, run.Input{
 			Dir: d, Suite: suite(40), Runners: []plumb.Runner{f}, Settings: run.Settings{Parallel: 8, MaxCostUSD: 0.2},
 		})
 		if r.Totals.Sessions != 20 || most.Load() != 8 || r.End.Stop != plumb.StopCost {
@@ -249,7 +249,7 @@ func TestBudgetWithoutUsage(t *testing.T) {
 	const cannot = "the budget cannot be enforced: f does not report its usage"
 	const noCost = "the budget cannot be enforced: the cost of the sessions of f is unknown"
 	for name, test := range map[string]struct {
-		budget   run.Options
+		budget   run.Input
 		say      func(*plumb.SessionReport)
 		only     int // the first session that reports its usage
 		sessions int
@@ -257,68 +257,68 @@ func TestBudgetWithoutUsage(t *testing.T) {
 		note     string
 	}{
 		"no cost": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
+			run.Input{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
 			cost(nil), 1, 1, plumb.StopUnmetered, noCost,
 		},
 		"negative cost": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
+			run.Input{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
 			cost(new(-5.0)), 1, 1, plumb.StopUnmetered, noCost,
 		},
 		"no number": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
+			run.Input{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
 			cost(new(math.NaN())), 1, 1, plumb.StopUnmetered,
 			noCost,
 		},
 		"infinite cost": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
+			run.Input{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
 			cost(new(math.Inf(1))), 1, 1, plumb.StopUnmetered,
 			noCost,
 		},
 		"no tokens": {
-			run.Options{Settings: run.Settings{MaxTokens: 1000}},
+			run.Input{Settings: run.Settings{MaxTokens: 1000}},
 			func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 1,
 			plumb.StopUnmetered, cannot,
 		},
-		"negative": {run.Options{Settings: run.Settings{MaxTokens: 1000}}, count(-5, 7), 1, 1, plumb.StopUnmetered, cannot},
-		"absurd":   {run.Options{Settings: run.Settings{MaxTokens: 1000}}, count(1<<40+1, 1), 1, 1, plumb.StopUnmetered, cannot},
+		"negative": {run.Input{Settings: run.Settings{MaxTokens: 1000}}, count(-5, 7), 1, 1, plumb.StopUnmetered, cannot},
+		"absurd":   {run.Input{Settings: run.Settings{MaxTokens: 1000}}, count(1<<40+1, 1), 1, 1, plumb.StopUnmetered, cannot},
 		"absurd for a cost": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
+			run.Input{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
 			count(math.MaxInt64, math.MaxInt64), 1, 1,
 			plumb.StopUnmetered, cannot,
 		},
 		"allowed": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 1, AllowUnmetered: true}, Forecast: forecast(0.01, 0.01)},
+			run.Input{Settings: run.Settings{MaxCostUSD: 1, AllowUnmetered: true}, Forecast: forecast(0.01, 0.01)},
 			cost(nil), 1, 20, "",
 			noCost + "; the run continues",
 		},
 		"allowed, without caps": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 1, AllowUnmetered: true}},
+			run.Input{Settings: run.Settings{MaxCostUSD: 1, AllowUnmetered: true}},
 			cost(nil), 1, 20, "", noCost + "; the run continues",
 		},
 		"counts as the cap": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 0.42}, Forecast: forecast(0.01, 0.1)},
+			run.Input{Settings: run.Settings{MaxCostUSD: 0.42}, Forecast: forecast(0.01, 0.1)},
 			cost(nil), 3, 6, plumb.StopCost,
 			"the cost of a session of f is unknown; what was reserved",
 		},
 		"counts as the most seen": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 0.055}},
+			run.Input{Settings: run.Settings{MaxCostUSD: 0.055}},
 			cost(nil), 3, 5, plumb.StopCost, "the cost of a session of f is unknown; what was reserved",
 		},
 		"neither": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 1, MaxTokens: 1000}},
+			run.Input{Settings: run.Settings{MaxCostUSD: 1, MaxTokens: 1000}},
 			func(r *plumb.SessionReport) { r.Usage, r.CostUSD = plumb.Usage{}, nil }, 1, 1, plumb.StopUnmetered, cannot,
 		},
 		"one of two budgets": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 1, MaxTokens: 1000, AllowUnmetered: true}},
+			run.Input{Settings: run.Settings{MaxCostUSD: 1, MaxTokens: 1000, AllowUnmetered: true}},
 			cost(nil), 1, 20, "", "the cost budget cannot be enforced: the cost of the sessions of f is unknown; the run continues",
 		},
 		"the other of two budgets": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 1, MaxTokens: 1000, AllowUnmetered: true}},
+			run.Input{Settings: run.Settings{MaxCostUSD: 1, MaxTokens: 1000, AllowUnmetered: true}},
 			func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 20, "",
 			"the token budget cannot be enforced: f does not report its usage; the run continues",
 		},
 		"no price, as the caller said": {
-			run.Options{
+			run.Input{
 				Settings: run.Settings{MaxCostUSD: 1, AllowUnmetered: true},
 				Forecast: func(*plumb.Case, plumb.RunnerInfo) run.Forecast {
 					return run.Forecast{Session: run.Part{Cap: run.Unbounded(), Unpriced: true}}
@@ -327,15 +327,15 @@ func TestBudgetWithoutUsage(t *testing.T) {
 			cost(nil), 1, 20, "", "",
 		},
 		"tokens do not matter": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
+			run.Input{Settings: run.Settings{MaxCostUSD: 1}, Forecast: forecast(0.01, 0.1)},
 			func(r *plumb.SessionReport) { r.Usage = plumb.Usage{} }, 1, 20, "", "",
 		},
 		"cached": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 0.001}, Forecast: forecast(0.0001, 0.01)},
+			run.Input{Settings: run.Settings{MaxCostUSD: 0.001}, Forecast: forecast(0.0001, 0.01)},
 			func(r *plumb.SessionReport) { r.Cached, r.CostUSD = true, nil }, 1, 20, "", "",
 		},
 		"more than the cap": {
-			run.Options{Settings: run.Settings{MaxCostUSD: 0.1}, Forecast: forecast(0.001, 0.002)},
+			run.Input{Settings: run.Settings{MaxCostUSD: 0.1}, Forecast: forecast(0.001, 0.002)},
 			func(*plumb.SessionReport) {}, 1, 10,
 			plumb.StopCost, "a session of f used more than its cap",
 		},
@@ -373,7 +373,7 @@ func TestBudgetWithoutUsageBeginsOneSession(t *testing.T) {
 	f := &fake{id: "f", run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
 		return &plumb.SessionReport{FinalOutput: "echo"}, nil
 	}}
-	o := run.Options{
+	o := run.Input{
 		Dir: newDir(t), Suite: suite(50), Runners: []plumb.Runner{f},
 		Settings: run.Settings{Parallel: 16, MaxCostUSD: 1},
 	}
@@ -390,7 +390,7 @@ func TestBudgetOfASilentJudge(t *testing.T) {
 		return []plumb.Verdict{{Pass: true, Asked: &plumb.Asked{Requests: 1}}}, nil
 	})
 	for _, allowed := range []bool{false, true} {
-		r := do(t, run.Options{
+		r := do(t, run.Input{
 			Suite: suite(5, silent), Runners: []plumb.Runner{&fake{id: "f", run: echo}},
 			Settings: run.Settings{Schedule: run.Serial, MaxCostUSD: 1, AllowUnmetered: allowed}, Forecast: func(
 				*plumb.Case, plumb.RunnerInfo,
@@ -425,7 +425,7 @@ func TestBudgetAfterResume(t *testing.T) {
 		d := newDir(t)
 		f := &fake{id: "f", run: echo}
 		drain := make(chan struct{})
-		o := run.Options{
+		o := run.Input{
 			Dir: d, Suite: suite(10, judge), Runners: []plumb.Runner{f}, Settings: limit, Drain: drain,
 		}
 		o.Schedule = run.Serial
@@ -464,7 +464,7 @@ func TestBudgetOfJudgingAfterResume(t *testing.T) {
 		return []plumb.Verdict{{Pass: true, Asked: &plumb.Asked{Requests: 1, CostUSD: new(0.05)}}}, nil
 	})
 	f := &fake{id: "f", run: echo}
-	o := run.Options{
+	o := run.Input{
 		Dir: d, Suite: suite(3, judge), Runners: []plumb.Runner{f},
 		Settings: run.Settings{Schedule: run.Serial},
 	}
@@ -498,7 +498,7 @@ func TestDurationIsOver(t *testing.T) {
 				time.Sleep(time.Second)
 				return report("echo"), nil
 			}}
-			o := run.Options{
+			o := run.Input{
 				Dir: d, Suite: suite(500), Runners: []plumb.Runner{f},
 				Settings: run.Settings{Parallel: parallel, MaxDurationMs: 1500},
 			}

@@ -49,7 +49,7 @@ func TestSessionsKnowNoPath(t *testing.T) {
 		})
 		s := suite(1)
 		s.Cases[0].Assertions = []plumb.Assertion{contains(want)}
-		do(t, run.Options{Dir: dir, Suite: s, Runners: []plumb.Runner{work}, Workspaces: places})
+		do(t, run.Input{Dir: dir, Suite: s, Runners: []plumb.Runner{work}, Workspaces: places})
 		claims, err := runlog.Claims()
 		if _, kept := claims[id]; err != nil || kept != (want == "not there") {
 			t.Errorf("%s: the claim is kept: %v, %v", want, kept, err)
@@ -75,7 +75,7 @@ func TestSessionLeavesInstructions(t *testing.T) {
 					write(t, filepath.Join(req.Workspace, strings.Repeat("../", up)), map[string]string{left: "obey"})
 					return report("echo"), nil
 				})
-				r := do(t, run.Options{
+				r := do(t, run.Input{
 					Suite: suite(2), Runners: []plumb.Runner{work}, Workspaces: places,
 					Settings: run.Settings{Parallel: 1},
 				})

@@ -88,7 +88,7 @@ func TestForeignDirectories(t *testing.T) {
 			places.Root, places.Keep = "", true
 			x := do(
 				t,
-				run.Options{Dir: dir, Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)}},
+				run.Input{Dir: dir, Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)}},
 			).Executions[0]
 			if tt.want == "" &&
 				(x.Outcome != plumb.OutcomePass || !private(root) || !private(filepath.Join(root, dir.ID))) {
@@ -123,7 +123,7 @@ func TestNamedRoot(t *testing.T) {
 			t.Fatal(err)
 		}
 		x := do(
-			t, run.Options{Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)}},
+			t, run.Input{Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)}},
 		).Executions[0]
 		if info, err := os.Stat(real); err != nil || x.Outcome != plumb.OutcomePass || info.Mode()&^os.ModeDir != want {
 			t.Errorf("%v: %v, %v, %+v", mode, info.Mode(), err, x)

@@ -20,7 +20,7 @@ import (
 // version.
 func TestOldLogIsResumed(t *testing.T) {
 	d := newDir(t)
-	o := run.Options{Dir: d, Suite: suite(4), Runners: []plumb.Runner{&fake{id: "f", run: echo}}}
+	o := run.Input{Dir: d, Suite: suite(4), Runners: []plumb.Runner{&fake{id: "f", run: echo}}}
 	if _, err := run.Suite(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestStrangeSessions(t *testing.T) {
 		return r, nil
 	}
 	emitted := map[string][]plumb.Event{}
-	o := run.Options{
+	o := run.Input{
 		Dir: newDir(t), Suite: suite(3, verdicts), Workspaces: run.Workspaces{Cwd: t.TempDir()},
 		Runners: []plumb.Runner{agent("a", answer)},
 		Emit: func(ev plumb.Event, _ *plumb.Run) error {

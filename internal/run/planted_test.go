@@ -46,7 +46,7 @@ func TestA3_PlantedAboveWorkspace(t *testing.T) {
 					return report("echo"), nil
 				})
 				reports := map[string]*plumb.SessionReport{}
-				r := do(t, run.Options{
+				r := do(t, run.Input{
 					Dir: dir, Suite: suite(3), Runners: []plumb.Runner{work}, Workspaces: places,
 					Settings: run.Settings{Parallel: parallel},
 				})
@@ -102,7 +102,7 @@ func TestReplacedDirectories(t *testing.T) {
 			}
 			return report("echo"), nil
 		})
-		do(t, run.Options{Suite: suite(2), Runners: []plumb.Runner{work}, Workspaces: places, Settings: run.Settings{Parallel: 1}})
+		do(t, run.Input{Suite: suite(2), Runners: []plumb.Runner{work}, Workspaces: places, Settings: run.Settings{Parallel: 1}})
 		for _, name := range []string{"runner/precious.txt", "precious.txt"} {
 			if _, err := os.Stat(filepath.Join(outside, name)); err != nil {
 				t.Fatalf("%d up: %v", up, err)

@@ -35,8 +35,8 @@ func unsteady(_ context.Context, req plumb.Request) (*plumb.SessionReport, error
 // session in the log may be repeated. After the log has the raised number, resuming needs no option.
 func TestRaiseAnywhere(t *testing.T) {
 	t.Parallel()
-	options := func(d *runlog.Dir, f plumb.Runner, repeat, raise int) run.Options {
-		return run.Options{
+	options := func(d *runlog.Dir, f plumb.Runner, repeat, raise int) run.Input {
+		return run.Input{
 			Dir: d, Suite: raisable(), Runners: []plumb.Runner{f}, Raise: raise,
 			Settings: run.Settings{Repeat: repeat, Parallel: 3, MaxCostUSD: 100, AllowUnmetered: true},
 		}
@@ -98,13 +98,13 @@ func TestRaiseAnywhere(t *testing.T) {
 func TestRaiseRefusesFewer(t *testing.T) {
 	t.Parallel()
 	d, f := newDir(t), []plumb.Runner{&fake{id: "f", run: echo}}
-	do(t, run.Options{Dir: d, Suite: suite(2), Runners: f, Settings: run.Settings{Repeat: 3}})
-	_, err := run.Suite(t.Context(), run.Options{Dir: d, Suite: suite(2), Runners: f, Raise: 2})
+	do(t, run.Input{Dir: d, Suite: suite(2), Runners: f, Settings: run.Settings{Repeat: 3}})
+	_, err := run.Suite(t.Context(), run.Input{Dir: d, Suite: suite(2), Runners: f, Raise: 2})
 	if err == nil || !strings.Contains(err.Error(), "2 repetitions are fewer than the 3 that it plans") {
 		t.Errorf("got %v", err)
 	}
 	// The same number is not an error: a command that was killed can be given again.
-	if r := do(t, run.Options{Dir: d, Suite: suite(2), Runners: f, Raise: 3}); r.Totals.Finished != 2 {
+	if r := do(t, run.Input{Dir: d, Suite: suite(2), Runners: f, Raise: 3}); r.Totals.Finished != 2 {
 		t.Errorf("%+v", r.Totals)
 	}
 }
@@ -121,7 +121,7 @@ func TestRaiseAgents(t *testing.T) {
 			}
 			return report("echo"), nil
 		})
-		o := run.Options{
+		o := run.Input{
 			Dir: d, Suite: suite(2), Runners: []plumb.Runner{f},
 			Settings: run.Settings{Repeat: 3, AllRepetitions: all}, Workspaces: isolated(t, plumb.WorkspaceConfig{}),
 		}

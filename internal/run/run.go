@@ -24,8 +24,8 @@ import (
 	"github.com/plumb-eval/plumb/internal/setting"
 )
 
-// Options describe what to run and how. Dir, Suite and Runners are required.
-type Options struct {
+// Input is what to run and how. Dir, Suite and Runners are required.
+type Input struct {
 	// Dir is the run directory, locked by the caller. If it holds a log, that run is resumed.
 	Dir *runlog.Dir
 	// Base is the directory to which paths in the suite's code are relative.
@@ -92,7 +92,7 @@ type Options struct {
 // Suite performs the run until all work is done, a budget is spent, Drain is closed, or ctx ends,
 // which abandons running sessions. It returns the state of the run so far, even with an error. An
 // error means that the run could not continue, never that a model failed.
-func Suite(ctx context.Context, o Options) (*plumb.Run, error) {
+func Suite(ctx context.Context, o Input) (*plumb.Run, error) {
 	e, err := newEngine(o)
 	if err != nil {
 		return nil, err
@@ -102,7 +102,7 @@ func Suite(ctx context.Context, o Options) (*plumb.Run, error) {
 
 // engine is one process's work on a run.
 type engine struct {
-	Options
+	Input
 	state *plumb.Run // owned by the log's goroutine during the run
 	log   *runlog.Writer
 	spent *ledger
@@ -136,10 +136,10 @@ type blocker struct {
 	probed   chan struct{}
 }
 
-func newEngine(o Options) (*engine, error) {
+func newEngine(o Input) (*engine, error) {
 	o = o.complete()
 	e := &engine{
-		Options: o, slots: make(chan struct{}, o.Parallel), blocked: make([]blocker, len(o.Runners)),
+		Input: o, slots: make(chan struct{}, o.Parallel), blocked: make([]blocker, len(o.Runners)),
 		stopping: make(chan struct{}), noted: map[string]bool{},
 	}
 	e.places = &workspaces{
@@ -181,7 +181,7 @@ func newEngine(o Options) (*engine, error) {
 }
 
 // complete returns o with defaults.
-func (o Options) complete() Options {
+func (o Input) complete() Input {
 	o.Schedule = cmp.Or(o.Schedule, Parallel)
 	o.Parallel = max(o.Parallel, 1)
 	if o.Schedule == Serial {
@@ -200,7 +200,7 @@ func (o Options) complete() Options {
 
 // Planned returns the state of the run that o describes, before its first session. It writes
 // nothing.
-func Planned(o Options, at time.Time) (*plumb.Run, error) {
+func Planned(o Input, at time.Time) (*plumb.Run, error) {
 	o = o.complete()
 	info, state := o.info(), &plumb.Run{}
 	if err := state.Apply(plumb.Event{Type: plumb.EventRunStarted, At: at, Info: &info}); err != nil {
@@ -210,7 +210,7 @@ func Planned(o Options, at time.Time) (*plumb.Run, error) {
 }
 
 // info returns what a run records when it starts, without its id and directory.
-func (o *Options) info() plumb.RunInfo {
+func (o *Input) info() plumb.RunInfo {
 	info := o.Info
 	info.Runners = nil
 	for _, r := range o.Runners {
@@ -229,7 +229,7 @@ func (o *Options) info() plumb.RunInfo {
 }
 
 // planned returns what a run records about its cases.
-func (o *Options) planned(cases []plumb.Case) []plumb.CaseInfo {
+func (o *Input) planned(cases []plumb.Case) []plumb.CaseInfo {
 	infos := make([]plumb.CaseInfo, len(cases))
 	for i := range cases {
 		c := &cases[i]

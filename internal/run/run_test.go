@@ -102,7 +102,7 @@ func newDir(t *testing.T) *runlog.Dir {
 }
 
 // do runs o in a new directory if it has none.
-func do(t *testing.T, o run.Options) *plumb.Run {
+func do(t *testing.T, o run.Input) *plumb.Run {
 	t.Helper()
 	if o.Dir == nil {
 		o.Dir = newDir(t)
@@ -176,7 +176,7 @@ func TestOutcomes(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := suite(1, test.assertions...)
 			s.Cases[0].ExpectedFail = test.expected
-			r := do(t, run.Options{Suite: s, Runners: []plumb.Runner{&fake{id: "f", run: test.runner}}})
+			r := do(t, run.Input{Suite: s, Runners: []plumb.Runner{&fake{id: "f", run: test.runner}}})
 			e := r.Executions[0]
 			class := ""
 			if e.Class != nil {
@@ -209,7 +209,7 @@ func TestTimeLimit(t *testing.T) {
 			d := newDir(t)
 			synctest.Test(t, func(t *testing.T) {
 				start := time.Now()
-				r := do(t, run.Options{
+				r := do(t, run.Input{
 					Dir: d, Suite: suite(1),
 					Settings: run.Settings{TimeoutMs: 3_600_000}, Runners: []plumb.Runner{
 						&fake{id: "f", run: func(ctx context.Context, _ plumb.Request) (*plumb.SessionReport, error) {
@@ -240,7 +240,7 @@ func TestRepeatAndRetry(t *testing.T) {
 		}
 		return report("echo"), nil
 	}}
-	r := do(t, run.Options{
+	r := do(t, run.Input{
 		Suite: suite(1), Runners: []plumb.Runner{flaky},
 		Settings: run.Settings{Repeat: 3, Retry: 2, Schedule: run.Serial},
 	})
@@ -256,11 +256,11 @@ func TestRepeatAndRetry(t *testing.T) {
 	s := suite(1)
 	s.Cases[0].ExpectedFail = true
 	passes := &fake{id: "f", run: echo}
-	do(t, run.Options{Suite: s, Runners: []plumb.Runner{passes}, Settings: run.Settings{Retry: 3}})
+	do(t, run.Input{Suite: s, Runners: []plumb.Runner{passes}, Settings: run.Settings{Retry: 3}})
 	rejected := &fake{id: "f", run: func(context.Context, plumb.Request) (*plumb.SessionReport, error) {
 		return nil, plumb.Failuref(plumb.OriginModelRejected, "no such model")
 	}}
-	r = do(t, run.Options{
+	r = do(t, run.Input{
 		Suite: suite(5), Runners: []plumb.Runner{rejected},
 		Settings: run.Settings{Retry: 3, Schedule: run.Serial},
 	})
@@ -291,7 +291,7 @@ func TestSchedules(t *testing.T) {
 					return report("echo"), nil
 				}
 				start := time.Now()
-				do(t, run.Options{
+				do(t, run.Input{
 					Dir: d, Suite: suite(6),
 					Settings: run.Settings{Schedule: test.schedule, Parallel: test.parallel, TimeoutMs: 7_200_000},
 					Runners:  []plumb.Runner{&fake{id: "a", run: slow}, &fake{id: "b", run: slow}},
@@ -311,20 +311,20 @@ func TestStops(t *testing.T) {
 	}}}
 	for _, test := range []struct {
 		name     string
-		o        run.Options
+		o        run.Input
 		stop     plumb.StopReason
 		finished int
 	}{
-		{"cost", run.Options{Runners: f(), Settings: run.Settings{MaxCostUSD: 0.035}}, plumb.StopCost, 3},
-		{"tokens", run.Options{Runners: f(), Settings: run.Settings{MaxTokens: 61}}, plumb.StopTokens, 4},
+		{"cost", run.Input{Runners: f(), Settings: run.Settings{MaxCostUSD: 0.035}}, plumb.StopCost, 3},
+		{"tokens", run.Input{Runners: f(), Settings: run.Settings{MaxTokens: 61}}, plumb.StopTokens, 4},
 		{
 			"estimated cost",
-			run.Options{Runners: f(), Settings: run.Settings{MaxCostUSD: 0.005}, Forecast: forecast(0.006, 1)},
+			run.Input{Runners: f(), Settings: run.Settings{MaxCostUSD: 0.005}, Forecast: forecast(0.006, 1)},
 			plumb.StopCost,
 			0,
 		},
-		{"failures", run.Options{Runners: wrong, Settings: run.Settings{MaxFailures: 2}}, plumb.StopFailFast, 2},
-		{"enough", run.Options{Runners: f(), Settings: run.Settings{MaxCostUSD: 0.1001}}, "", 10},
+		{"failures", run.Input{Runners: wrong, Settings: run.Settings{MaxFailures: 2}}, plumb.StopFailFast, 2},
+		{"enough", run.Input{Runners: f(), Settings: run.Settings{MaxCostUSD: 0.1001}}, "", 10},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.o.Suite, test.o.Schedule = suite(10), run.Serial
@@ -360,7 +360,7 @@ func TestDrainLetsSessionsFinishAndCancelDoesNot(t *testing.T) {
 				}
 			})
 			r, err := run.Suite(
-				ctx, run.Options{
+				ctx, run.Input{
 					Dir: d, Suite: suite(20), Runners: []plumb.Runner{f},
 					Settings: run.Settings{Parallel: 4}, Drain: drain,
 				},
@@ -394,8 +394,8 @@ func TestResumeAnywhere(t *testing.T) {
 		}
 		return report("echo"), nil
 	}
-	options := func(d *runlog.Dir, f plumb.Runner) run.Options {
-		return run.Options{
+	options := func(d *runlog.Dir, f plumb.Runner) run.Input {
+		return run.Input{
 			Dir: d, Suite: suite(5), Runners: []plumb.Runner{f},
 			Settings: run.Settings{Repeat: 2, Retry: 1, Parallel: 3},
 		}
@@ -520,7 +520,7 @@ func TestRetryErrors(t *testing.T) {
 		}
 		return report("echo"), nil
 	}}
-	o := run.Options{Dir: d, Suite: suite(3), Runners: []plumb.Runner{f}, Settings: run.Settings{Repeat: 2}}
+	o := run.Input{Dir: d, Suite: suite(3), Runners: []plumb.Runner{f}, Settings: run.Settings{Repeat: 2}}
 	if r := do(t, o); r.Totals.Errored != 1 || r.Totals.Passed != 2 {
 		t.Fatalf("first: %+v", r.Totals)
 	}
@@ -540,7 +540,7 @@ func TestRetryErrors(t *testing.T) {
 
 func TestDamagedLogIsAnErrorThatNamesTheLine(t *testing.T) {
 	d := newDir(t)
-	o := run.Options{Dir: d, Suite: suite(3), Runners: []plumb.Runner{&fake{id: "f", run: echo}}}
+	o := run.Input{Dir: d, Suite: suite(3), Runners: []plumb.Runner{&fake{id: "f", run: echo}}}
 	do(t, o)
 	log, err := os.ReadFile(d.Join(runlog.EventsFile))
 	if err != nil {
@@ -559,10 +559,10 @@ func TestDamagedLogIsAnErrorThatNamesTheLine(t *testing.T) {
 func TestResumeRefusesAnotherSuite(t *testing.T) {
 	d := newDir(t)
 	f := []plumb.Runner{&fake{id: "f", run: echo}}
-	do(t, run.Options{Dir: d, Suite: suite(3), Runners: f})
+	do(t, run.Input{Dir: d, Suite: suite(3), Runners: f})
 	changed := suite(3)
 	changed.Cases[1].Hash = "sha256:other"
-	if _, err := run.Suite(t.Context(), run.Options{Dir: d, Suite: changed, Runners: f}); err == nil ||
+	if _, err := run.Suite(t.Context(), run.Input{Dir: d, Suite: changed, Runners: f}); err == nil ||
 		!strings.Contains(err.Error(), "case-001") {
 		t.Errorf("got %v, want an error that names the case", err)
 	}
@@ -570,7 +570,7 @@ func TestResumeRefusesAnotherSuite(t *testing.T) {
 
 func TestReporterErrorEndsTheRun(t *testing.T) {
 	boom := errors.New("disk full")
-	_, err := run.Suite(t.Context(), run.Options{
+	_, err := run.Suite(t.Context(), run.Input{
 		Dir: newDir(t), Suite: suite(50), Runners: []plumb.Runner{&fake{id: "f", run: echo}},
 		Settings: run.Settings{Parallel: 4},
 		Emit: func(ev plumb.Event, _ *plumb.Run) error {
@@ -594,7 +594,7 @@ func TestBudgetWaitsForWhatIsInFlight(t *testing.T) {
 			time.Sleep(time.Second)
 			return report("echo"), nil // 0.01 dollars
 		}}
-		r := do(t, run.Options{
+		r := do(t, run.Input{
 			Dir: d, Suite: suite(10), Runners: []plumb.Runner{slow},
 			Settings: run.Settings{Parallel: 8, MaxCostUSD: 0.2}, Forecast: forecast(0.09, 0.09),
 		})
@@ -613,7 +613,7 @@ func TestInterruptedAnswerIsAskedAgain(t *testing.T) {
 		<-ctx.Done()
 		return report("echo, but only ha"), ctx.Err()
 	}}
-	o := run.Options{Dir: d, Suite: suite(1), Runners: []plumb.Runner{f}}
+	o := run.Input{Dir: d, Suite: suite(1), Runners: []plumb.Runner{f}}
 	r, err := run.Suite(ctx, o)
 	if err != nil || r.Totals.Finished != 0 || r.End.Remaining != 1 {
 		t.Fatalf("interrupted: %+v, end %+v, %v", r.Totals, r.End, err)
@@ -653,7 +653,7 @@ func TestProbe(t *testing.T) {
 					}
 					return report("echo"), nil
 				}}
-				r := do(t, run.Options{
+				r := do(t, run.Input{
 					Dir: d, Suite: suite(40), Runners: []plumb.Runner{f}, Settings: run.Settings{Parallel: 8},
 				})
 				asked := 0

@@ -98,7 +98,7 @@ func TestIsolatedWorkspaces(t *testing.T) {
 	var sessions []*plumb.SessionReport
 	var markers []string
 	dir := newDir(t)
-	do(t, run.Options{
+	do(t, run.Input{
 		Dir: dir, Suite: s, Runners: []plumb.Runner{work}, Workspaces: places,
 		Settings: run.Settings{Parallel: 4}, Emit: func(
 			ev plumb.Event, _ *plumb.Run,
@@ -216,7 +216,7 @@ func TestBootstrap(t *testing.T) {
 					}
 					return report("echo"), nil
 				}
-				r := do(t, run.Options{
+				r := do(t, run.Input{
 					Dir: dir, Suite: suite(2), Workspaces: places, Runners: []plumb.Runner{agent("a", answer)},
 				})
 				x := r.Executions[0]
@@ -259,7 +259,7 @@ echo fine >plain; chmod 700 plain
 		places := run.Workspaces{
 			Config: plumb.WorkspaceConfig{Mode: mode, Bootstrap: &b}, Root: t.TempDir(), Environ: os.Environ,
 		}
-		r := do(t, run.Options{
+		r := do(t, run.Input{
 			Dir: dir, Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)},
 			Redact: redact.New([]redact.Secret{{Name: "KEY", Value: secret}}),
 		})
@@ -320,7 +320,7 @@ func TestTemplates(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			r := do(t, run.Options{
+			r := do(t, run.Input{
 				Suite: suite(1), Workspaces: isolated(t, plumb.WorkspaceConfig{TemplateDir: test.dir}),
 				Runners: []plumb.Runner{agent("a", echo)},
 			})
@@ -337,7 +337,7 @@ func TestWorkspacesAreOutsideProjects(t *testing.T) {
 	project := write(t, t.TempDir(), map[string]string{"AGENTS.md": "be nice"})
 	places := isolated(t, plumb.WorkspaceConfig{})
 	places.Root = filepath.Join(project, "sub")
-	r := do(t, run.Options{Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)}})
+	r := do(t, run.Input{Suite: suite(1), Workspaces: places, Runners: []plumb.Runner{agent("a", echo)}})
 	if x := r.Executions[0]; x.Origin != plumb.OriginWorkspace ||
 		!strings.Contains(x.Reason, "cannot create workspaces in") {
 		t.Errorf("%+v", x)
@@ -358,7 +358,7 @@ func TestAgentRepetitionsEndWithTheFirstFailure(t *testing.T) {
 			}
 			return report("echo"), nil
 		})
-		r := do(t, run.Options{
+		r := do(t, run.Input{
 			Suite:    suite(1),
 			Settings: run.Settings{Repeat: 3, Retry: 1, AllRepetitions: test.all}, Runners: []plumb.Runner{a},
 			Workspaces: run.Workspaces{Cwd: t.TempDir()},
@@ -377,7 +377,7 @@ func TestCanary(t *testing.T) {
 		return nil, plumb.Failuref(plumb.OriginModelRejected, "no such model")
 	})
 	good := agent("good", echo)
-	r := do(t, run.Options{
+	r := do(t, run.Input{
 		Suite:    suite(10),
 		Settings: run.Settings{Parallel: 8, Schedule: run.Parallel}, Runners: []plumb.Runner{rejected, good},
 		Workspaces: run.Workspaces{Cwd: t.TempDir()},
@@ -398,7 +398,7 @@ func TestClassify(t *testing.T) {
 	s.Cases[1].Classify = func(context.Context, plumb.FailedSession) (*plumb.FailureClass, error) {
 		return nil, errors.New("boom")
 	}
-	r := do(t, run.Options{Suite: s, Runners: []plumb.Runner{&fake{id: "m", run: echo}}})
+	r := do(t, run.Input{Suite: s, Runners: []plumb.Runner{&fake{id: "m", run: echo}}})
 	if c := r.Executions[0].Class; c.ID != "mine" || c.Label != "assertion" {
 		t.Errorf("class %+v", c)
 	}
@@ -409,7 +409,7 @@ func TestClassify(t *testing.T) {
 
 func TestVerify(t *testing.T) {
 	looked := 0
-	r := do(t, run.Options{
+	r := do(t, run.Input{
 		Suite: suite(2), Settings: run.Settings{Repeat: 3}, Runners: []plumb.Runner{&fake{id: "m", run: echo}},
 		Verify: func(c *plumb.Case, _ plumb.RunnerInfo, sessions []*plumb.SessionReport) (
 			*plumb.SnapshotCheck, *plumb.Failure,
@@ -442,7 +442,7 @@ func TestChangesAreComparedWhereTheyCanBe(t *testing.T) {
 		work := agent("a", func(_ context.Context, req plumb.Request) (*plumb.SessionReport, error) {
 			return report("echo"), os.WriteFile(filepath.Join(req.Workspace, "made-by-"+req.CaseID), []byte("x"), 0o600)
 		})
-		do(t, run.Options{
+		do(t, run.Input{
 			Suite: suite(2), Runners: []plumb.Runner{work}, Settings: run.Settings{Parallel: test.parallel},
 			Workspaces: run.Workspaces{Cwd: dir},
 			Emit: func(ev plumb.Event, _ *plumb.Run) error {
@@ -472,7 +472,7 @@ func TestPlumbsOwnFilesAreNoChanges(t *testing.T) {
 		write(t, dir, map[string]string{".plumb/cache/x": "x", "mine": "x"})
 		return report("echo"), nil
 	})
-	do(t, run.Options{
+	do(t, run.Input{
 		Dir: d, Suite: suite(1), Runners: []plumb.Runner{work}, Workspaces: run.Workspaces{Cwd: dir},
 		Emit: func(ev plumb.Event, _ *plumb.Run) error {
 			if r := ev.Report; r != nil &&

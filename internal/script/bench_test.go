@@ -34,7 +34,7 @@ func benchProgram(b *testing.B) *script.Program {
 func benchVM(b *testing.B) *script.VM {
 	b.Helper()
 	vm, err := script.Start(b.Context(), benchProgram(b),
-		script.Options{Modules: map[string]string{"plumb": plumbModule}})
+		script.Environment{Modules: map[string]string{"plumb": plumbModule}})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func BenchmarkBuild(b *testing.B) {
 func BenchmarkStart(b *testing.B) {
 	p := benchProgram(b)
 	for b.Loop() {
-		vm, err := script.Start(b.Context(), p, script.Options{Modules: map[string]string{"plumb": plumbModule}})
+		vm, err := script.Start(b.Context(), p, script.Environment{Modules: map[string]string{"plumb": plumbModule}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -71,7 +71,7 @@ execFile("sh", ["-c", "head -c 1G /dev/zero"], { maxBuffer: 1e12 }, (e: any) => 
 	runtime.ReadMemStats(&before)
 	began := time.Now()
 	// The memory limit makes the share of the host 4 MiB, and 1 MiB of it what has no size.
-	code, err := script.Exec(t.Context(), program, script.Options{
+	code, err := script.Exec(t.Context(), program, script.Environment{
 		Dir: dir, Stdout: &out, Stderr: &out, Env: []string{"PATH=" + os.Getenv("PATH")}, MemoryLimit: 32 << 20,
 	})
 	runtime.ReadMemStats(&after)

@@ -18,7 +18,7 @@ import (
 type BuildOptions struct {
 	// Entry is the absolute path of a .ts, .mts, .cts, .js, .mjs or .cjs file.
 	Entry string
-	// Modules are the names of additional modules that the sources may import; see Options.Modules.
+	// Modules are the names of additional modules that the sources may import; see Environment.Modules.
 	Modules map[string]bool
 	// Preload lists additional modules that the bundle imports before the entry, even if the entry
 	// does not: the modules that register functions for VM.Call.

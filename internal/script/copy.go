@@ -41,7 +41,7 @@ type answer struct {
 // module again, and the module learns what it learned then: files, times, random numbers and the
 // results of programs. What it wrote, printed and started is not repeated. What it started runs
 // until vm is closed.
-func (vm *VM) Copy(ctx context.Context, o Options) (*VM, error) {
+func (vm *VM) Copy(ctx context.Context, o Environment) (*VM, error) {
 	if vm.life.Err() != nil && !vm.Dead() {
 		return nil, ErrClosed
 	}

@@ -23,7 +23,7 @@ func TestCopy(t *testing.T) {
 	}
 	dir := t.TempDir()
 	var out bytes.Buffer
-	o := script.Options{
+	o := script.Environment{
 		Dir: dir, Stdout: &out, Stderr: &out, Env: []string{"PATH=" + os.Getenv("PATH"), "WHO=me"},
 		Modules: map[string]string{"plumb": plumbModule},
 	}
@@ -132,7 +132,7 @@ define("next", () => [Math.random(), crypto.randomUUID(), new Date().getTime() -
 func TestCopyDiffers(t *testing.T) {
 	var out bytes.Buffer
 	asked := 0
-	o := script.Options{
+	o := script.Environment{
 		Stdout: &out, Modules: map[string]string{"plumb": plumbModule},
 		Host: map[string]script.HostFunc{"count": func(context.Context, []json.RawMessage) (any, error) { asked++; return asked, nil }},
 	}

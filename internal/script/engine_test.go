@@ -75,7 +75,7 @@ func TestFault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vm, err := Start(t.Context(), p, Options{})
+	vm, err := Start(t.Context(), p, Environment{})
 	if err != nil {
 		t.Fatal(err)
 	}

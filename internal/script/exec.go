@@ -8,8 +8,8 @@ import (
 	"io"
 )
 
-// execution is a program that runs to its end as with node.
-type execution struct {
+// process is a program that runs to its end as with node.
+type process struct {
 	begun  bool // the module's evaluation was posted, so an idle loop is the end
 	exited bool // process.exit was called, or an uncaught error ended it
 	code   int
@@ -18,7 +18,7 @@ type execution struct {
 var errExited = errors.New("the script ended itself")
 
 // fail prints an uncaught error and ends the execution.
-func (x *execution) fail(vm *VM, err error) {
+func (x *process) fail(vm *VM, err error) {
 	if x.exited {
 		return
 	}
@@ -32,7 +32,7 @@ func (x *execution) fail(vm *VM, err error) {
 
 // leave runs the listeners of process's event "exit" when no work remains, and reports whether that
 // is still so afterwards.
-func (x *execution) leave(vm *VM) bool {
+func (x *process) leave(vm *VM) bool {
 	if !x.exited {
 		x.exited = true
 		vm.turn(nil, func() error { return vm.enter("exit", x.code) })
@@ -62,8 +62,8 @@ func printUncaught(w io.Writer, err error) {
 // exit code is 1 after an uncaught error, 13 if the module waits for a promise that never settles,
 // otherwise the value of process.exit or process.exitCode. The error is nil unless the program
 // could not run at all or ctx ended.
-func Exec(ctx context.Context, p *Program, o Options) (exitCode int, err error) {
-	x := &execution{}
+func Exec(ctx context.Context, p *Program, o Environment) (exitCode int, err error) {
+	x := &process{}
 	vm := newVM(o, &original{main: newBundle(p)})
 	vm.exec = x
 	vm.launch(ctx)

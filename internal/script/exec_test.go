@@ -81,7 +81,7 @@ func TestExec(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			ctx, cancel := timeout(t, 10*time.Second)
 			defer cancel()
-			code, err := script.Exec(ctx, build(t, file), script.Options{
+			code, err := script.Exec(ctx, build(t, file), script.Environment{
 				Dir: "/some/dir", Env: []string{"GREETING=hi"},
 				Args: []string{"one", "two"}, Stdout: &stdout, Stderr: &stderr,
 			})
@@ -110,7 +110,7 @@ func TestExecStops(t *testing.T) {
 		"setInterval(() => {}, 10);", "setTimeout(() => { for (;;); }, 1);",
 	} {
 		ctx, cancel := timeout(t, 200*time.Millisecond)
-		_, err := script.Exec(ctx, source(t, text), script.Options{Modules: map[string]string{"plumb": plumbModule}})
+		_, err := script.Exec(ctx, source(t, text), script.Environment{Modules: map[string]string{"plumb": plumbModule}})
 		cancel()
 		if !errors.Is(err, script.ErrTimeout) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", text, err)

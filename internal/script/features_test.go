@@ -66,7 +66,7 @@ func TestFeatures(t *testing.T) {
 			var out bytes.Buffer
 			ctx, cancel := timeout(t, time.Minute)
 			defer cancel()
-			code, err := script.Exec(ctx, p, script.Options{Dir: dir, Env: os.Environ(), Stdout: &out, Stderr: &out})
+			code, err := script.Exec(ctx, p, script.Environment{Dir: dir, Env: os.Environ(), Stdout: &out, Stderr: &out})
 			if err != nil || code != 0 {
 				t.Errorf("code %d, %v", code, err)
 			}

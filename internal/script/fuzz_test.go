@@ -32,7 +32,7 @@ func FuzzBuild(f *testing.F) {
 		}
 		ctx, cancel := timeout(t, 200*time.Millisecond)
 		defer cancel()
-		vm, err := script.Start(ctx, p, script.Options{
+		vm, err := script.Start(ctx, p, script.Environment{
 			MemoryLimit: 64 << 20,
 			Policy:      script.Policy{ReadOnly: true, NoExec: true},
 		})

@@ -41,7 +41,7 @@ define("ignores", (file: string) => { execSync(leave(file, "trap '' TERM HUP;"))
 			ctx, cancel := timeout(t, 20*time.Second)
 			defer cancel()
 			vm, err := script.Start(ctx, source(t, script0),
-				script.Options{
+				script.Environment{
 					Modules: map[string]string{"plumb": plumbModule},
 					Env:     []string{"PATH=" + os.Getenv("PATH")},
 				})

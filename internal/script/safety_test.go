@@ -65,7 +65,7 @@ func TestRunaways(t *testing.T) {
 	}
 	p := source(t, runaways)
 	host := map[string]script.HostFunc{"nothing": nothing}
-	options := script.Options{MemoryLimit: 64 << 20, Grace: time.Second, Host: host, Env: os.Environ()}
+	options := script.Environment{MemoryLimit: 64 << 20, Grace: time.Second, Host: host, Env: os.Environ()}
 	vm := start(t, p, options)
 	const limit = 300 * time.Millisecond
 	outer := t
@@ -124,7 +124,7 @@ define("ignored", () => spawnSync("sh", ["-c", script], { stdio: "ignore" }));
 define("orphan", () => execSync("(sleep `+mark+` &) ; echo started"));
 define("timeout", () => spawnSync("sh", ["-c", script], { timeout: 50 }).error.code);
 define("background", () => String(execSync("sleep 0.01 >/dev/null 2>&1 & echo started")));
-`), script.Options{Env: os.Environ()})
+`), script.Environment{Env: os.Environ()})
 	for _, name := range []string{"sync", "async", "ignored", "orphan"} {
 		ctx, cancel := timeout(t, 300*time.Millisecond)
 		_, err := vm.Call(ctx, name)
@@ -162,19 +162,19 @@ func TestRunawayModule(t *testing.T) {
 		"await null; for (;;);",
 	} {
 		ctx, cancel := timeout(t, 200*time.Millisecond)
-		vm, err := script.Start(ctx, source(t, text), script.Options{Modules: map[string]string{"plumb": plumbModule}})
+		vm, err := script.Start(ctx, source(t, text), script.Environment{Modules: map[string]string{"plumb": plumbModule}})
 		cancel()
 		if !errors.Is(err, script.ErrTimeout) || vm != nil {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	_, err := script.Start(t.Context(), source(t, "await new Promise(() => {});"),
-		script.Options{Modules: map[string]string{"plumb": plumbModule}})
+		script.Environment{Modules: map[string]string{"plumb": plumbModule}})
 	if !errors.Is(err, script.ErrNeverSettled) {
 		t.Errorf("never settled: %v", err)
 	}
 	_, err = script.Start(t.Context(), source(t, "throw new RangeError('at load');"),
-		script.Options{Modules: map[string]string{"plumb": plumbModule}})
+		script.Environment{Modules: map[string]string{"plumb": plumbModule}})
 	if e, ok := errors.AsType[*script.Error](err); !ok || e.Name != "RangeError" || len(e.Frames) != 1 ||
 		e.Frames[0].Line != 2 {
 		t.Errorf("threw: %#v", err)
@@ -186,7 +186,7 @@ func TestDeadlineIsOnesOwn(t *testing.T) {
 	vm := start(t, source(t, `
 define("patient", async () => { for (let i = 0; i < 20; i++) await new Promise((r) => setTimeout(r, 10)); return "done"; });
 define("loop-later", async () => { await new Promise((r) => setTimeout(r, 20)); while (true); });
-`), script.Options{})
+`), script.Environment{})
 	patient := make(chan error, 1)
 	go func() {
 		_, err := vm.Call(t.Context(), "patient")
@@ -208,7 +208,7 @@ func TestManyVMs(t *testing.T) {
 define("work", (s: string) => { const big = JSON.parse(s); assert.equal(big.length, 20000); return path.join("a", String(big.length)); });`)
 	argument := make([]int, 20000)
 	round := func() {
-		vm, err := script.Start(t.Context(), p, script.Options{Modules: map[string]string{"plumb": plumbModule}})
+		vm, err := script.Start(t.Context(), p, script.Environment{Modules: map[string]string{"plumb": plumbModule}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,9 +42,9 @@ type Program struct {
 // name, code and data.
 type HostFunc func(ctx context.Context, args []json.RawMessage) (any, error)
 
-// Options define the environment of a program. The zero value works: no additional modules, no
+// Environment is that of a program. The zero value works: no additional modules, no
 // environment variables, no output, the permissions of the process.
-type Options struct {
+type Environment struct {
 	// Modules are the additional modules by name: JavaScript in CommonJS form (with module,
 	// exports, require, __host, __hostAsync, __entry and __lib in scope), or the result of
 	// [Compile]. The engine evaluates each once, at its first import.

@@ -16,7 +16,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/text"
 )
 
-// The defaults of Options.
+// The defaults of Environment.
 const (
 	defaultMemory = 512 << 20
 	defaultGrace  = 2 * time.Second
@@ -27,7 +27,7 @@ const (
 // VM is a started program: its module was evaluated, and its functions can be called. It is safe
 // for concurrent use. The script itself runs on one goroutine, as in Node.
 type VM struct {
-	o      Options
+	o      Environment
 	life   context.Context
 	finish context.CancelCauseFunc
 	done   chan struct{} // the loop has ended
@@ -62,7 +62,7 @@ type VM struct {
 	late       []error
 	children   sync.Map     // functions that send a signal to the running processes of execFile, by number
 	held       atomic.Int64 // bytes on the host's side that the script has not read; see keep
-	exec       *execution   // set when the VM runs a program as with node
+	exec       *process     // set when the VM runs a program as with node
 }
 
 // call is work in the VM that a caller can wait for: the evaluation of the module, or a function.
@@ -84,7 +84,7 @@ type call struct {
 // Start evaluates the program's module, including top-level await, in a new VM. ctx limits only the
 // evaluation. If the module throws, the error is an [*Error]. Afterwards globalThis.__main is the
 // module's namespace.
-func Start(ctx context.Context, p *Program, o Options) (*VM, error) {
+func Start(ctx context.Context, p *Program, o Environment) (*VM, error) {
 	return newVM(o, &original{main: newBundle(p)}).start(ctx)
 }
 
@@ -98,7 +98,7 @@ func (vm *VM) start(ctx context.Context) (*VM, error) {
 	return vm, nil
 }
 
-func newVM(o Options, l *original) *VM {
+func newVM(o Environment, l *original) *VM {
 	if o.MemoryLimit == 0 {
 		o.MemoryLimit = defaultMemory
 	}
@@ -120,7 +120,7 @@ func (vm *VM) launch(ctx context.Context) {
 // Call calls the function that an additional module registered as __entry[name], with the arguments
 // as JSON. It waits for the promise if the function returns one, and returns the result as JSON;
 // undefined is null. Concurrent calls interleave at await. When ctx ends, a waiting call ends with
-// [ErrTimeout], and a running script is stopped. If the engine does not react within Options.Grace,
+// [ErrTimeout], and a running script is stopped. If the engine does not react within Environment.Grace,
 // the VM is abandoned: [VM.Dead] returns true and every call fails with [ErrDead].
 func (vm *VM) Call(ctx context.Context, name string, args ...any) (json.RawMessage, error) {
 	text, err := list(args)

@@ -40,7 +40,7 @@ func source(t *testing.T, text string) *script.Program {
 	return build(t, path)
 }
 
-func start(t *testing.T, p *script.Program, o script.Options) *script.VM {
+func start(t *testing.T, p *script.Program, o script.Environment) *script.VM {
 	t.Helper()
 	if o.Modules == nil {
 		o.Modules = map[string]string{"plumb": plumbModule}
@@ -108,7 +108,7 @@ func TestErrorLocations(t *testing.T) {
 	if err := json.Unmarshal(data, p); err != nil {
 		t.Fatal(err)
 	}
-	vm := start(t, p, script.Options{})
+	vm := start(t, p, script.Environment{})
 	for name, want := range marks {
 		t.Run(name, func(t *testing.T) {
 			_, err := vm.Call(t.Context(), name)
@@ -152,7 +152,7 @@ define("async-error", async () => hostAsync("bad").catch((e: any) => [e.message,
 define("async-panic", async () => hostAsync("panic").catch((e: any) => e.message));
 define("throws", () => host("fail"));
 define("value", () => host("value"));
-`), script.Options{
+`), script.Environment{
 		Host: map[string]script.HostFunc{
 			"join": func(_ context.Context, args []json.RawMessage) (any, error) { return args, nil },
 			"fail": func(context.Context, []json.RawMessage) (any, error) {
@@ -221,7 +221,7 @@ define("unserialisable", () => ({ get x() { throw new RangeError("in getter"); }
 define("bigint", () => 10n);
 define("empty", () => undefined);
 define("thenable", () => ({ then(ok: any) { ok("from thenable"); } }));
-`), script.Options{})
+`), script.Environment{})
 	for name, want := range map[string]script.Error{
 		"props": {
 			Name: "Error", Message: "m",
@@ -276,7 +276,7 @@ define("handled-same-turn", () => { const p = Promise.reject(new Error("x")); p.
 define("all", async () => { await Promise.all([sleep(1), Promise.reject(new Error("a")), Promise.reject(new Error("b"))]).catch(() => {}); return "ok"; });
 define("after-the-end", () => { setTimeout(() => { throw new Error("too late"); }, 5); return 1; });
 `)
-	vm := start(t, p, script.Options{Stderr: &stderr})
+	vm := start(t, p, script.Environment{Stderr: &stderr})
 	for _, name := range []string{"handled-later", "handled-same-turn", "all"} {
 		if got := call(t, vm, name); got != `"ok"` {
 			t.Errorf("%s: %s", name, got)
@@ -312,7 +312,7 @@ func TestInterleaving(t *testing.T) {
 const log: string[] = []; let running = 0, most = 0;
 define("step", async (name: string) => { most = Math.max(most, ++running); for (let i = 0; i < 3; i++) { log.push(name); await new Promise((r) => setTimeout(r, 5)); } running--; });
 define("log", () => ({ n: log.length, most }));
-`), script.Options{})
+`), script.Environment{})
 	var wg sync.WaitGroup
 	for _, name := range []string{"a", "b", "c"} {
 		wg.Go(func() {
@@ -340,7 +340,7 @@ define("where", () => als.run("x", async () => { await null; throw new Error("he
 	if !p.AsyncContext {
 		t.Error("the program was not rewritten")
 	}
-	vm := start(t, p, script.Options{})
+	vm := start(t, p, script.Environment{})
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
@@ -362,7 +362,7 @@ define("where", () => als.run("x", async () => { await null; throw new Error("he
 func TestClose(t *testing.T) {
 	p := source(t, `define("wait", () => hostAsync("wait")); define("loop", () => { for (;;); });`)
 	started := make(chan struct{})
-	vm := start(t, p, script.Options{Async: map[string]script.HostFunc{"wait": func(ctx context.Context,
+	vm := start(t, p, script.Environment{Async: map[string]script.HostFunc{"wait": func(ctx context.Context,
 		_ []json.RawMessage,
 	) (any, error) {
 		close(started)
@@ -395,7 +395,7 @@ func TestParallelVMs(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			vm, err := script.Start(t.Context(), p, script.Options{Modules: map[string]string{"plumb": plumbModule}})
+			vm, err := script.Start(t.Context(), p, script.Environment{Modules: map[string]string{"plumb": plumbModule}})
 			if err != nil {
 				t.Error(err)
 				return
@@ -428,7 +428,7 @@ define("try", (dir: string) => [
   said(() => fs.writeFileSync(dir + "/out.txt", "")), said(() => fs.mkdirSync(dir + "/d")), said(() => fs.rmSync(dir + "/in.txt")), said(() => fs.renameSync(dir + "/in.txt", dir + "/x")),
   said(() => execFileSync("true")), said(() => spawnSync("true").error?.message),
 ]);`)
-	vm := start(t, p, script.Options{Policy: script.Policy{ReadOnly: true, NoExec: true}})
+	vm := start(t, p, script.Environment{Policy: script.Policy{ReadOnly: true, NoExec: true}})
 	want := `["in","EACCES","EACCES","EACCES","EACCES","EACCES","spawnSync true EACCES"]`
 	if got := call(t, vm, "try", dir); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -442,7 +442,7 @@ func TestCompiledModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := source(t, `define("f", () => 1 + 1);`)
-	vm := start(t, p, script.Options{Modules: map[string]string{"plumb": string(code)}})
+	vm := start(t, p, script.Environment{Modules: map[string]string{"plumb": string(code)}})
 	if got := call(t, vm, "f"); got != "2" {
 		t.Error(got)
 	}
@@ -450,11 +450,11 @@ func TestCompiledModule(t *testing.T) {
 		t.Error("nonsense compiled")
 	}
 	if _, err := script.Start(t.Context(), p,
-		script.Options{Modules: map[string]string{"plumb": "throw new Error('broken module')"}}); err == nil ||
+		script.Environment{Modules: map[string]string{"plumb": "throw new Error('broken module')"}}); err == nil ||
 		!strings.Contains(err.Error(), "broken module") {
 		t.Errorf("broken module: %v", err)
 	}
-	if _, err := script.Start(t.Context(), p, script.Options{}); err == nil || !strings.Contains(err.Error(), "plumb") {
+	if _, err := script.Start(t.Context(), p, script.Environment{}); err == nil || !strings.Contains(err.Error(), "plumb") {
 		t.Errorf("missing module: %v", err)
 	}
 }
@@ -462,7 +462,7 @@ func TestCompiledModule(t *testing.T) {
 // TestNamespace reads the module's namespace from an additional module.
 func TestNamespace(t *testing.T) {
 	p := source(t, `export default [{ id: "a" }]; export const workspace = { mode: "none" }; define("x", () => 1);`)
-	vm := start(t, p, script.Options{Modules: map[string]string{"plumb": plumbModule +
+	vm := start(t, p, script.Environment{Modules: map[string]string{"plumb": plumbModule +
 		`;__entry.suite = () => ({ cases: globalThis.__main.default, keys: Object.keys(globalThis.__main) });`}})
 	if got := call(t, vm, "suite"); got != `{"cases":[{"id":"a"}],"keys":["default","workspace"]}` {
 		t.Error(got)

@@ -47,8 +47,8 @@ func Metrics() []string {
 // OnlyAuto lists the metrics that vary from session to session, also for equal work.
 func OnlyAuto() []string { return []string{plumb.MetricCostUSD, plumb.MetricLatencyMs} }
 
-// Options describe the comparison.
-type Options struct {
+// Settings describe the comparison.
+type Settings struct {
 	Path   string `json:"path"`
 	Metric string `json:"metric,omitempty"` // "" means defaultMetric
 	// Absolute and Percent are the allowed increase over the baseline. If both are set, a result
@@ -145,7 +145,7 @@ func marshal(v any) ([]byte, error) {
 
 // Baselines are the baselines of one file. They are safe for concurrent use.
 type Baselines struct {
-	o Options
+	o Settings
 
 	mu      sync.Mutex
 	entries map[string]entry
@@ -157,7 +157,7 @@ type Baselines struct {
 }
 
 // Open reads the file of baselines. If it does not exist, there are no baselines.
-func Open(o Options) (*Baselines, error) {
+func Open(o Settings) (*Baselines, error) {
 	o.Metric = cmp.Or(o.Metric, defaultMetric)
 	if !slices.Contains(Metrics(), o.Metric) {
 		return nil, fmt.Errorf(

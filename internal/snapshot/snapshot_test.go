@@ -33,7 +33,7 @@ func sessions(version string, totals ...int64) []*plumb.SessionReport {
 	return all
 }
 
-func open(t *testing.T, o snapshot.Options) *snapshot.Baselines {
+func open(t *testing.T, o snapshot.Settings) *snapshot.Baselines {
 	t.Helper()
 	b, err := snapshot.Open(o)
 	if err != nil {
@@ -46,7 +46,7 @@ func TestVerify(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "plumb.snapshots.json")
 	c := &plumb.Case{ID: "open-main"}
 	now := func() time.Time { return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC) }
-	b := open(t, snapshot.Options{Path: path, Absolute: new(10.0), Now: now})
+	b := open(t, snapshot.Settings{Path: path, Absolute: new(10.0), Now: now})
 	if _, f := b.Verify(c, codex, sessions("0.169.0", 100, 101)); f != nil {
 		t.Fatalf("a first measurement is the baseline, not %v", f)
 	}
@@ -96,7 +96,7 @@ func TestVerify(t *testing.T) {
 		{"not reported", new(10.0), nil, -1, "Snapshot check requires provider token metric totalTokens"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			b := open(t, snapshot.Options{Path: path, Absolute: test.absolute, Percent: test.percent})
+			b := open(t, snapshot.Settings{Path: path, Absolute: test.absolute, Percent: test.percent})
 			_, f := b.Verify(c, codex, sessions("0.169.0", test.actual))
 			switch {
 			case f == nil && test.fails != "":
@@ -120,7 +120,7 @@ func TestVerify(t *testing.T) {
 func TestDifferences(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plumb.snapshots.json")
 	c := &plumb.Case{ID: "c"}
-	b := open(t, snapshot.Options{Path: path, Percent: new(5.0)})
+	b := open(t, snapshot.Settings{Path: path, Percent: new(5.0)})
 	b.Verify(c, codex, sessions("1", 100))
 	if err := b.Save(t.Context()); err != nil {
 		t.Fatal(err)
@@ -129,7 +129,7 @@ func TestDifferences(t *testing.T) {
 	other := codex
 	other.Agent.Model = "gpt-6"
 	b = open(
-		t, snapshot.Options{Path: path, Percent: new(5.0), Note: func(n plumb.Note) { notes = append(notes, n.Text) }},
+		t, snapshot.Settings{Path: path, Percent: new(5.0), Note: func(n plumb.Note) { notes = append(notes, n.Text) }},
 	)
 	_, f := b.Verify(c, other, sessions("2", 200))
 	for _, want := range []string{"model gpt-5, this run with gpt-6", "agent version 1, this run with 2"} {
@@ -137,14 +137,14 @@ func TestDifferences(t *testing.T) {
 			t.Errorf("neither failure %v nor notes %q say %q", f, notes, want)
 		}
 	}
-	b = open(t, snapshot.Options{Path: path, Metric: "inputTokens", Percent: new(5.0)})
+	b = open(t, snapshot.Settings{Path: path, Metric: "inputTokens", Percent: new(5.0)})
 	input := sessions("1", 100)
 	input[0].Usage.InputTokens = new(int64(100))
 	if _, f := b.Verify(c, codex, input); f == nil || f.Origin.Outcome(true) != plumb.OutcomeError ||
 		!strings.Contains(f.Message, "has the metric totalTokens") {
 		t.Errorf("another metric is not comparable: %v", f)
 	}
-	b = open(t, snapshot.Options{Path: path, Percent: new(5.0), Update: true})
+	b = open(t, snapshot.Settings{Path: path, Percent: new(5.0), Update: true})
 	if _, f := b.Verify(c, codex, sessions("1", 900)); f != nil || b.Changed() != 1 {
 		t.Errorf("update: %v, %d changed", f, b.Changed())
 	}
@@ -160,13 +160,13 @@ func TestDamagedFiles(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		_, err := snapshot.Open(snapshot.Options{Path: path})
+		_, err := snapshot.Open(snapshot.Settings{Path: path})
 		if err == nil || !strings.Contains(err.Error(), "Failed to load snapshots from "+path) ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want %q", content, err, want)
 		}
 	}
-	if _, err := snapshot.Open(snapshot.Options{Metric: "tokens"}); err == nil {
+	if _, err := snapshot.Open(snapshot.Settings{Metric: "tokens"}); err == nil {
 		t.Error("an unknown metric was taken")
 	}
 }
@@ -175,7 +175,7 @@ func TestConcurrentRunsKeepEachOthersUpdates(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "plumb.snapshots.json")
 	var runs sync.WaitGroup
 	for i := range 8 {
-		b := open(t, snapshot.Options{Path: path, Absolute: new(0.0)})
+		b := open(t, snapshot.Settings{Path: path, Absolute: new(0.0)})
 		runs.Go(func() {
 			b.Verify(&plumb.Case{ID: fmt.Sprint("case-", i)}, codex, sessions("1", int64(i)))
 			if err := b.Save(context.Background()); err != nil {
@@ -232,7 +232,7 @@ func TestBaselinesOfSkillgym(t *testing.T) {
 				t.Fatal(err)
 			}
 			report := []*plumb.SessionReport{{Usage: tt.usage}}
-			b := open(t, snapshot.Options{Path: path, Metric: metric, Absolute: new(0.0)})
+			b := open(t, snapshot.Settings{Path: path, Metric: metric, Absolute: new(0.0)})
 			if _, f := b.Verify(c, r, report); f != nil {
 				t.Errorf("%s %s: %v", tt.agent, metric, f)
 			}
@@ -240,7 +240,7 @@ func TestBaselinesOfSkillgym(t *testing.T) {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			b = open(t, snapshot.Options{Path: path, Metric: metric, Absolute: new(0.0)})
+			b = open(t, snapshot.Settings{Path: path, Metric: metric, Absolute: new(0.0)})
 			if _, f := b.Verify(c, r, report); f == nil ||
 				!strings.Contains(f.Message, fmt.Sprint("actual ", value, " > allowed ", value-1)) {
 				t.Errorf("%s %s: %v", tt.agent, metric, f)
@@ -255,7 +255,7 @@ func TestFilesAreOrderedAsBySkillgym(t *testing.T) {
 	const order = "_x::c _x::C-2 (p)::c (p)::C-2 +q::c <b>::c 10::c 1e::c 2::c 9::c a-b::c a::c a::C-2 a.b::c a1::c A2::c ab::c Äz::c B::c B::C-2 " +
 		"e::c é::c e::C-2 é::C-2 é1::c ss::c ß2::c x_y::c x-y::c x.y::c z::c zb::c Zz::c 日本::c"
 	path := filepath.Join(t.TempDir(), "plumb.snapshots.json")
-	b := open(t, snapshot.Options{Path: path, Absolute: new(0.0)})
+	b := open(t, snapshot.Settings{Path: path, Absolute: new(0.0)})
 	keys := strings.Fields(order)
 	for _, key := range slices.Backward(keys) {
 		name, id, _ := strings.Cut(key, "::")
@@ -284,7 +284,7 @@ func TestFilesAreOrderedAsBySkillgym(t *testing.T) {
 }
 
 // auto are options with a test that fails above twice the mean of the samples.
-func auto(o snapshot.Options) snapshot.Options {
+func auto(o snapshot.Settings) snapshot.Settings {
 	o.Auto = true
 	o.Now = func() time.Time { return time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC) }
 	o.Decide = func(string, [][]float64) snapshot.Test {
@@ -319,25 +319,25 @@ func TestSamples(t *testing.T) {
       ],`
 	steps := []struct {
 		name     string
-		o        snapshot.Options
+		o        snapshot.Settings
 		runner   plumb.RunnerInfo
 		sessions []*plumb.SessionReport
 		want     string // in the file
 	}{
-		{"the first run records its repetitions", snapshot.Options{}, codex, sessions("1", 100, 101), start},
-		{"a green run appends nothing", snapshot.Options{}, codex, sessions("1", 100), start},
-		{"nor does a red one", snapshot.Options{}, codex, sessions("1", 1000), start},
-		{"nor does a cached answer", snapshot.Options{Update: true}, codex, cached, start},
-		{"an update appends", snapshot.Options{Update: true}, codex, sessions("1", 105), "101,\n        105\n"},
-		{"value is the mean", snapshot.Options{}, codex, sessions("1", 100), `"value": 102,`},
-		{"20 samples stay", snapshot.Options{Update: true}, codex, sessions("1", many...), "[\n        105,\n"},
-		{"a reset starts over", snapshot.Options{Reset: true}, codex, sessions("1", 7), "[\n        7\n"},
-		{"another version does", snapshot.Options{Update: true}, codex, sessions("2", 8), "[\n        8\n"},
-		{"another model does", snapshot.Options{Update: true}, other, sessions("2", 9), "[\n        9\n"},
-		{"another agent does", snapshot.Options{Update: true}, claude, sessions("2", 10), "[\n        10\n"},
+		{"the first run records its repetitions", snapshot.Settings{}, codex, sessions("1", 100, 101), start},
+		{"a green run appends nothing", snapshot.Settings{}, codex, sessions("1", 100), start},
+		{"nor does a red one", snapshot.Settings{}, codex, sessions("1", 1000), start},
+		{"nor does a cached answer", snapshot.Settings{Update: true}, codex, cached, start},
+		{"an update appends", snapshot.Settings{Update: true}, codex, sessions("1", 105), "101,\n        105\n"},
+		{"value is the mean", snapshot.Settings{}, codex, sessions("1", 100), `"value": 102,`},
+		{"20 samples stay", snapshot.Settings{Update: true}, codex, sessions("1", many...), "[\n        105,\n"},
+		{"a reset starts over", snapshot.Settings{Reset: true}, codex, sessions("1", 7), "[\n        7\n"},
+		{"another version does", snapshot.Settings{Update: true}, codex, sessions("2", 8), "[\n        8\n"},
+		{"another model does", snapshot.Settings{Update: true}, other, sessions("2", 9), "[\n        9\n"},
+		{"another agent does", snapshot.Settings{Update: true}, claude, sessions("2", 10), "[\n        10\n"},
 		{
 			"another metric does",
-			snapshot.Options{Update: true, Metric: plumb.MetricLatencyMs},
+			snapshot.Settings{Update: true, Metric: plumb.MetricLatencyMs},
 			claude,
 			[]*plumb.SessionReport{{AgentVersion: "2", LatencyMs: 11}, {LatencyMs: 5, Cached: true}},
 			"[\n        11\n",
@@ -373,12 +373,12 @@ func TestBaselinesWithoutSamples(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		b := open(t, auto(snapshot.Options{Path: path}))
+		b := open(t, auto(snapshot.Settings{Path: path}))
 		check, f := b.Verify(&plumb.Case{ID: "c"}, codex, sessions("1", 130))
 		if f != nil || check == nil || check.Samples != 1 {
 			t.Errorf("%q: %+v, %v", counting, check, f)
 		}
-		b = open(t, auto(snapshot.Options{Path: path, Update: true}))
+		b = open(t, auto(snapshot.Settings{Path: path, Update: true}))
 		b.Verify(&plumb.Case{ID: "c"}, codex, sessions("1", 130))
 		if err := b.Save(t.Context()); err != nil {
 			t.Fatal(err)
@@ -397,7 +397,7 @@ func FuzzRead(f *testing.F) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		b, err := snapshot.Open(auto(snapshot.Options{Path: path}))
+		b, err := snapshot.Open(auto(snapshot.Settings{Path: path}))
 		if err == nil {
 			b.Verify(&plumb.Case{ID: "c"}, codex, sessions("1", 130))
 		}
@@ -424,7 +424,7 @@ func TestF28RunsAtTheSameTimeKeepSamples(t *testing.T) {
 				open = slices.Delete(open, at, at+1)
 				continue
 			}
-			b, err := snapshot.Open(snapshot.Options{
+			b, err := snapshot.Open(snapshot.Settings{
 				Path: path, Auto: true, Update: rapid.Bool().Draw(t, "update"), Decide: decide,
 			})
 			if err != nil {
@@ -463,8 +463,8 @@ func TestF28RunsAtTheSameTimeKeepSamples(t *testing.T) {
 func TestF28FirstBaselineStays(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "plumb.snapshots.json")
-	first := open(t, snapshot.Options{Path: path, Absolute: new(0.0)})
-	second := open(t, snapshot.Options{Path: path, Absolute: new(0.0)})
+	first := open(t, snapshot.Settings{Path: path, Absolute: new(0.0)})
+	second := open(t, snapshot.Settings{Path: path, Absolute: new(0.0)})
 	for i, b := range []*snapshot.Baselines{first, second} {
 		b.Verify(&plumb.Case{ID: "a"}, codex, sessions("1", int64(i+1)))
 		if err := b.Save(t.Context()); err != nil {

@@ -42,7 +42,7 @@ type checkCode struct {
 	// dir is the directory of the suite; "" if it has none.
 	dir string
 
-	options script.Options
+	options script.Environment
 	room    *lib.Room
 
 	mu sync.Mutex

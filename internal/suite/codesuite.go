@@ -12,7 +12,7 @@ import (
 // codeSuite calls the functions of a suite in code.
 type codeSuite struct {
 	host    lib.Host
-	options script.Options
+	options script.Environment
 	places  lib.Places
 	module  *lib.Module
 }

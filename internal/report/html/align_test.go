@@ -38,7 +38,7 @@ func alignVM(t *testing.T) *script.VM {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vm, err := script.Start(t.Context(), program, script.Options{Modules: map[string]string{"align": alignEntry}})
+	vm, err := script.Start(t.Context(), program, script.Environment{Modules: map[string]string{"align": alignEntry}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -106,7 +106,7 @@ func linkRun(t *testing.T, name string, items ...string) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = run.Suite(t.Context(), run.Options{
+		_, err = run.Suite(t.Context(), run.Input{
 			Dir: dir, Suite: s, Runners: []plumb.Runner{linkRunner{name, "v1"}, linkRunner{name, "v2"}}, Raise: raise,
 			Settings: run.Settings{Repeat: 2, Retry: 1, Parallel: 4, Schedule: run.Parallel},
 		})
@@ -144,7 +144,7 @@ func compareSides(tb interface {
 		tb.Fatal(err)
 	}
 	return &report.Compared{
-		Comparison: compare.Analyze(m, compare.DefaultOptions()), Matching: m, Baseline: baseSessions, Candidate: candSessions,
+		Comparison: compare.Analyze(m, compare.DefaultChoices()), Matching: m, Baseline: baseSessions, Candidate: candSessions,
 	}
 }
 
@@ -350,7 +350,7 @@ func TestU1AnyComparison(t *testing.T) {
 			t.Skip(err) // nothing is on both sides
 		}
 		c := &report.Compared{
-			Comparison: compare.Analyze(m, compare.DefaultOptions()), Matching: m,
+			Comparison: compare.Analyze(m, compare.DefaultChoices()), Matching: m,
 			Baseline: runs[of[0]].Indexed(), Candidate: runs[of[1]].Indexed(),
 		}
 		var page bytes.Buffer

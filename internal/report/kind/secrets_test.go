@@ -239,7 +239,7 @@ func TestReportsShowNoSecret(t *testing.T) {
 			}
 			run, sessions := l.Run(t), results.Sessions(l.Sessions).Without(r)
 			var doc bytes.Buffer
-			if err := results.NewWriter(results.Options{Sessions: sessions}).Write(&doc, run); err != nil {
+			if err := results.NewWriter(results.Material{Sessions: sessions}).Write(&doc, run); err != nil {
 				t.Fatal(err)
 			}
 			shown("results.json of "+what, readAs(t, JSON, doc.String()))

@@ -119,7 +119,7 @@ func New(ctx context.Context, path string, o Environment) (plumb.Reporter, error
 	if err != nil {
 		return nil, loadError(path, err)
 	}
-	vm, err := script.Start(ctx, program, script.Options{
+	vm, err := script.Start(ctx, program, script.Environment{
 		Modules: o.Modules, Host: o.Host, Async: o.Async, Dir: o.WorkDir, Env: o.Env, Stdout: o.Stdout,
 		Stderr: o.Stderr,
 	})

@@ -227,7 +227,7 @@ func CompareLogs(tb testing.TB, base, cand *Log, gates ...string) *report.Compar
 	if err != nil {
 		tb.Fatal(err)
 	}
-	o := compare.DefaultOptions()
+	o := compare.DefaultChoices()
 	for _, text := range gates {
 		gate, err := compare.ParseGate(text)
 		if err != nil {

@@ -63,7 +63,7 @@ func once(lost, won, of int) [][4]int {
 		repeat(of-lost-won, [4]int{1, 1, 1, 1}))
 }
 
-func rendered(t *testing.T, m *compare.Matching, o compare.Options) string {
+func rendered(t *testing.T, m *compare.Matching, o compare.Choices) string {
 	t.Helper()
 	var out bytes.Buffer
 	if err := terminal.WriteComparison(terminal.Screen{Out: &out, Unicode: true}, compare.Analyze(m, o)); err != nil {
@@ -75,30 +75,30 @@ func rendered(t *testing.T, m *compare.Matching, o compare.Options) string {
 // The words are those of the method; their figures follow from the counts.
 func TestComparisonWords(t *testing.T) {
 	t.Parallel()
-	wide := compare.DefaultOptions()
+	wide := compare.DefaultChoices()
 	wide.Margins = map[compare.Metric]float64{compare.PassRate: 0.05}
 	history := append(slices.Repeat([][4]int{{20, 20, 3, 3}}, 10), [4]int{20, 20, 0, 3})
-	confirmed := compare.DefaultOptions()
+	confirmed := compare.DefaultChoices()
 	confirmed.Confirmed = map[compare.CaseKey]compare.Fresh{
 		{Case: "refund-10", Runner: "openai:gpt-5-mini"}: {Candidate: compare.Count{Measured: 5}},
 	}
 	for _, tt := range []struct {
 		cases [][4]int
-		o     compare.Options
+		o     compare.Choices
 		want  []string
 	}{
-		{once(15, 3, 120), compare.DefaultOptions(), []string{
+		{once(15, 3, 120), compare.DefaultChoices(), []string{
 			"worse: -10.0 pp pass rate, 95 % between -16.9 and -2.8 (15 cases lost, 3 won, of 120; p = 0.0075)\n",
 			"exact McNemar over 120 pairs, one repeat; interval: Bonett-Price; coverage 120/120\n",
 			"chance alone does this in 1 of 130 such comparisons\n",
 		}},
-		{once(3, 14, 120), compare.DefaultOptions(), []string{
+		{once(3, 14, 120), compare.DefaultChoices(), []string{
 			"better: +9.2 pp pass rate, 95 % between +2.1 and +15.9 (14 won, 3 lost, of 120; p = 0.013)\n",
 		}},
 		{once(6, 5, 200), wide, []string{
 			"equivalent: within ±5 pp (-0.5 pp, 90 % between -3.5 and +2.5; 6 lost, 5 won, of 200)\n",
 		}},
-		{once(9, 4, 100), compare.DefaultOptions(), []string{
+		{once(9, 4, 100), compare.DefaultChoices(), []string{
 			"not decisive: -5.0 pp pass rate, 95 % between -12.3 and +2.5 (9 lost, 4 won, of 100; p = 0.27)\n" +
 				"  this comparison could have seen 15 pp\n" +
 				"  if -5.0 pp is real, at most 6 repeats of each case would show it: 1,000 more sessions, about $1.00\n" +
@@ -108,7 +108,7 @@ func TestComparisonWords(t *testing.T) {
 			"worse: 1 case broke: refund-10, 20/20 → 0/3, then 0/5 again (p < 0.0001); the suite as a whole: ",
 			"refund-10  0/3",
 		}[:1]},
-		{append(slices.Repeat([][4]int{{3, 5, 2, 3}}, 10), [4]int{5, 5, 0, 3}), compare.DefaultOptions(), []string{
+		{append(slices.Repeat([][4]int{{3, 5, 2, 3}}, 10), [4]int{5, 5, 0, 3}), compare.DefaultChoices(), []string{
 			"  1 case looks broken (refund-10: 5/5 → 0/3); 10 sessions, about $0.010 would tell",
 		}},
 	} {
@@ -139,7 +139,7 @@ func TestComparisonFits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := compare.DefaultOptions()
+	o := compare.DefaultChoices()
 	o.Gates = []compare.Gate{gate}
 	c := compare.Analyze(m, o)
 	for _, unicode := range []bool{true, false} {
@@ -168,7 +168,7 @@ func TestComparisonFits(t *testing.T) {
 // An effect of 0 needs no plan to see it.
 func TestNoPlanForNoEffect(t *testing.T) {
 	t.Parallel()
-	text := rendered(t, paired(once(5, 5, 60)...), compare.DefaultOptions())
+	text := rendered(t, paired(once(5, 5, 60)...), compare.DefaultChoices())
 	if !strings.HasPrefix(text, "not decisive: 0 pp") || strings.Contains(text, "is real") {
 		t.Error(text)
 	}

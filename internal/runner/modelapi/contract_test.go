@@ -13,7 +13,7 @@ import (
 func TestRunnerContract(t *testing.T) {
 	t.Parallel()
 	const slow, key = "think about it", "sk-test-0123456789"
-	fake := fakemodel.New(fakemodel.Options{Key: key, Answers: []fakemodel.Answer{{Prompt: slow, Fault: fakemodel.FaultHang}}})
+	fake := fakemodel.New(fakemodel.Behavior{Key: key, Answers: []fakemodel.Answer{{Prompt: slow, Fault: fakemodel.FaultHang}}})
 	srv := httptest.NewServer(fake)
 	t.Cleanup(srv.Close)
 	t.Cleanup(fake.Release)

@@ -234,11 +234,11 @@ func (m *Model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepor
 		default:
 		}
 		if err != nil {
-			return m.broken(ctx, newSession(m, req), &problem{kind: stopped, err: err})
+			return m.broken(ctx, newConversation(m, req), &problem{kind: stopped, err: err})
 		}
 		defer m.parallel.Release(1)
 	}
-	s := newSession(m, req)
+	s := newConversation(m, req)
 	if err := s.check(); err != nil {
 		return nil, plumb.Failed(plumb.OriginRunner, err)
 	}
@@ -273,7 +273,7 @@ func (m *Model) Run(ctx context.Context, req plumb.Request) (*plumb.SessionRepor
 
 // broken ends a session without a complete answer. At the time limit it keeps the part that
 // arrived.
-func (m *Model) broken(ctx context.Context, s *session, p *problem) (*plumb.SessionReport, error) {
+func (m *Model) broken(ctx context.Context, s *conversation, p *problem) (*plumb.SessionReport, error) {
 	if p.kind == stopped && !OutOfTime(ctx) {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(p.err, cause) {
 			return nil, fmt.Errorf("ask %s: %w: %w", m.name(), p.err, cause)

@@ -57,7 +57,7 @@ func TestStorm(t *testing.T) {
 
 func storm(t *testing.T, p fakemodel.Protocol, faults fakemodel.Faults) {
 	t.Helper()
-	fake := fakemodel.New(fakemodel.Options{
+	fake := fakemodel.New(fakemodel.Behavior{
 		Key: "sk-test-0123456789", Seed: 7, Faults: faults, MaxStreams: 16,
 		Answer: func(a fakemodel.Ask) string { return "re: " + a.Prompt() },
 	})
@@ -132,7 +132,7 @@ func storm(t *testing.T, p fakemodel.Protocol, faults fakemodel.Faults) {
 // TestModelPeculiarities runs the real models' habits that the fake server knows.
 func TestModelPeculiarities(t *testing.T) {
 	t.Parallel()
-	fake := fakemodel.New(fakemodel.Options{Models: map[string]fakemodel.Model{
+	fake := fakemodel.New(fakemodel.Behavior{Models: map[string]fakemodel.Model{
 		"picky":     {RefusesValue: []string{"temperature"}, Refuses: []string{"seed"}},
 		"thinker":   {Reasoning: 5000},
 		"refuser":   {Blocks: fakemodel.BlockRefusal},

@@ -23,7 +23,7 @@ func run(t *testing.T, code string) error {
 	if err != nil {
 		return err
 	}
-	vm, err := script.Start(t.Context(), program, script.Options{})
+	vm, err := script.Start(t.Context(), program, script.Environment{})
 	if err != nil {
 		return err
 	}

@@ -89,7 +89,7 @@ func ours(t *testing.T, file, args string) []call {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vm, err := script.Start(t.Context(), program, script.Options{MemoryLimit: 2 << 30, Modules: map[string]string{
+	vm, err := script.Start(t.Context(), program, script.Environment{MemoryLimit: 2 << 30, Modules: map[string]string{
 		"run": `__entry.run = () => oracle(require, ` + strings.Trim(args, "()") + `)`,
 	}})
 	if err != nil {

@@ -216,7 +216,7 @@ func TestChecksAreThoseOfPackageCheck(t *testing.T) {
 		}
 		return map[string]any{"pass": verdicts[0].Pass, "reason": verdicts[0].Reason}, nil
 	}
-	v := vm(t, "testdata/agree.ts", script.Options{Host: map[string]script.HostFunc{"leaks": leaks}})
+	v := vm(t, "testdata/agree.ts", script.Environment{Host: map[string]script.HostFunc{"leaks": leaks}})
 	s := &chance{rand.New(rand.NewPCG(3, 4)), ws}
 	counts := map[string]int{}
 	wrong := 0

@@ -25,7 +25,7 @@ func BenchmarkChecks(b *testing.B) {
 export default [{ id: "a", prompt: "x", assert(r) { for (let i = 0; i < r.times; i++) %s; } }];`, code), 0o666); err != nil {
 				b.Fatal(err)
 			}
-			v := vm(b, file, script.Options{})
+			v := vm(b, file, script.Environment{})
 			var events []string
 			for i := range 250 {
 				events = append(events,
@@ -52,7 +52,7 @@ func BenchmarkStart(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		v, err := script.Start(b.Context(), program, script.Options{Modules: Modules()})
+		v, err := script.Start(b.Context(), program, script.Environment{Modules: Modules()})
 		if err != nil {
 			b.Fatal(err)
 		}

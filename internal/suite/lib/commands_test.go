@@ -60,7 +60,7 @@ func probe(tb testing.TB) *script.VM {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	v, err := script.Start(tb.Context(), program, script.Options{Modules: modules})
+	v, err := script.Start(tb.Context(), program, script.Environment{Modules: modules})
 	if err != nil {
 		tb.Fatal(err)
 	}

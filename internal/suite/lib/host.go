@@ -58,8 +58,8 @@ func IsCode(name string) bool {
 }
 
 // Options returns the environment in which code is executed in a directory.
-func (h Host) Options(dir string) script.Options {
-	o := script.Options{
+func (h Host) Options(dir string) script.Environment {
+	o := script.Environment{
 		Dir: dir, MemoryLimit: h.MemoryLimit, Grace: h.Grace,
 		Policy:  script.Policy{ReadOnly: h.ReadOnly, NoExec: h.ReadOnly},
 		Modules: Modules(),
@@ -102,7 +102,7 @@ func build(file, preload string) (*script.Program, error) {
 }
 
 // Start executes a program. The error is what the program threw, or that it did not end in time.
-func (h Host) Start(ctx context.Context, program *script.Program, o script.Options) (*script.VM, error) {
+func (h Host) Start(ctx context.Context, program *script.Program, o script.Environment) (*script.VM, error) {
 	return h.start(ctx, func(ctx context.Context) (*script.VM, error) { return script.Start(ctx, program, o) })
 }
 

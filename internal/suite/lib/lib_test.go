@@ -20,7 +20,7 @@ import (
 const suites = "../testdata/code"
 
 // vm loads a module.
-func vm(tb testing.TB, name string, o script.Options) *script.VM {
+func vm(tb testing.TB, name string, o script.Environment) *script.VM {
 	tb.Helper()
 	entry, err := filepath.Abs(name)
 	if err != nil {
@@ -164,7 +164,7 @@ func withoutStacks(all map[string]judged) map[string]judged {
 
 func TestChecksThatFail(t *testing.T) {
 	workspace := t.TempDir()
-	all := judge(t, vm(t, suites+"/groups.suite.ts", script.Options{}), workspace)
+	all := judge(t, vm(t, suites+"/groups.suite.ts", script.Environment{}), workspace)
 	for id, j := range all {
 		if len(j.Failures) != 1 {
 			t.Errorf("%s: %d failures, want 1", id, len(j.Failures))
@@ -174,7 +174,7 @@ func TestChecksThatFail(t *testing.T) {
 }
 
 func TestChecksThatHold(t *testing.T) {
-	all := judge(t, vm(t, suites+"/holds.suite.ts", script.Options{}), t.TempDir())
+	all := judge(t, vm(t, suites+"/holds.suite.ts", script.Environment{}), t.TempDir())
 	for id, j := range all {
 		if len(j.Failures) != 0 || j.Checks < 10 {
 			t.Errorf("%s: %d checks, %+v", id, j.Checks, j.Failures)
@@ -183,7 +183,7 @@ func TestChecksThatHold(t *testing.T) {
 }
 
 func TestNodeAssertions(t *testing.T) {
-	all := judge(t, vm(t, suites+"/basics.suite.ts", script.Options{}), "/w")
+	all := judge(t, vm(t, suites+"/basics.suite.ts", script.Environment{}), "/w")
 	if j := all["passes"]; len(j.Failures) > 0 {
 		t.Errorf("passes: %+v", j.Failures)
 	}
@@ -191,11 +191,11 @@ func TestNodeAssertions(t *testing.T) {
 }
 
 func TestWhatIsThrown(t *testing.T) {
-	sameJSON(t, "thrown", withoutStacks(judge(t, vm(t, suites+"/thrown.suite.ts", script.Options{}), "/w")))
+	sameJSON(t, "thrown", withoutStacks(judge(t, vm(t, suites+"/thrown.suite.ts", script.Environment{}), "/w")))
 }
 
 func TestSoft(t *testing.T) {
-	v := vm(t, suites+"/soft.suite.ts", script.Options{})
+	v := vm(t, suites+"/soft.suite.ts", script.Environment{})
 	all := judge(t, v, "/w")
 	stack := all["soft"].Error.Stack
 	for i, f := range all["soft"].Failures {
@@ -208,7 +208,7 @@ func TestSoft(t *testing.T) {
 
 // Asserts that wait let others run. The failures of each stay with it.
 func TestSoftInterleaved(t *testing.T) {
-	v := vm(t, suites+"/soft.suite.ts", script.Options{})
+	v := vm(t, suites+"/soft.suite.ts", script.Environment{})
 	alone := judge(t, v, "/w")
 	cases := call[description](t, v, "describe").Cases
 	type answer struct {
@@ -256,7 +256,7 @@ func TestFiles(t *testing.T) {
 	if err := errors.Join(os.WriteFile(filepath.Join(outside, "hostname"), nil, 0o666), os.Symlink(outside, filepath.Join(workspace, "link"))); err != nil {
 		t.Fatal(err)
 	}
-	v := vm(t, suites+"/files.suite.ts", script.Options{})
+	v := vm(t, suites+"/files.suite.ts", script.Environment{})
 	all := judge(t, v, workspace)
 	if j := all["holds"]; len(j.Failures) > 0 {
 		t.Errorf("holds: %+v", j.Failures)
@@ -287,14 +287,14 @@ func TestAsk(t *testing.T) {
 			return `{"pass":true,"score":1,"reason":"It is."}`, nil
 		}
 	}
-	v := vm(t, suites+"/ask.suite.ts", script.Options{Async: map[string]script.HostFunc{"judge": answer("judge"), "similar": answer("similar")}})
+	v := vm(t, suites+"/ask.suite.ts", script.Environment{Async: map[string]script.HostFunc{"judge": answer("judge"), "similar": answer("similar")}})
 	all := judge(t, v, t.TempDir())
 	sameJSON(t, "ask", map[string]any{"asked": asked, "judged": withoutStacks(all)})
 }
 
 func TestDescribe(t *testing.T) {
 	for _, name := range []string{"fields.suite.ts", "broken.suite.js", "files.suite.ts", "basics.suite.ts"} {
-		v := vm(t, filepath.Join(suites, name), script.Options{})
+		v := vm(t, filepath.Join(suites, name), script.Environment{})
 		sameJSON(t, "describe-"+strings.SplitN(name, ".", 2)[0], call[any](t, v, "describe"))
 	}
 }
@@ -316,7 +316,7 @@ func TestDefaultExports(t *testing.T) {
 		if err := os.WriteFile(file, []byte(text), 0o666); err != nil {
 			t.Fatal(err)
 		}
-		got := call[struct{ Problems []struct{ Message string } }](t, vm(t, file, script.Options{}), "describe").Problems
+		got := call[struct{ Problems []struct{ Message string } }](t, vm(t, file, script.Environment{}), "describe").Problems
 		switch {
 		case want == "" && len(got) > 0:
 			t.Errorf("%s: %v", text, got)
@@ -328,7 +328,7 @@ func TestDefaultExports(t *testing.T) {
 
 // A suite in a directory that other tools take for their own has places and questions like all others.
 func TestPlacesInOddDirectories(t *testing.T) {
-	all := judge(t, vm(t, suites+"/src/runner/deep.suite.ts", script.Options{}), t.TempDir())
+	all := judge(t, vm(t, suites+"/src/runner/deep.suite.ts", script.Environment{}), t.TempDir())
 	f := all["deep"].Failures[0]
 	if len(f.Questions) != 1 || f.Source == nil || !strings.HasSuffix(f.Source.File, "deep.suite.ts") || f.Source.Line != 9 {
 		t.Errorf("%+v", f)
@@ -340,7 +340,7 @@ func TestClassify(t *testing.T) {
 		Class   *failureClass `json:"class"`
 		Problem *failure      `json:"problem"`
 	}
-	v := vm(t, suites+"/fields.suite.ts", script.Options{})
+	v := vm(t, suites+"/fields.suite.ts", script.Environment{})
 	for _, c := range []struct {
 		id, message, want string
 	}{
@@ -362,14 +362,14 @@ func TestClassify(t *testing.T) {
 
 func TestReadConfig(t *testing.T) {
 	for _, name := range []string{"skillgym.config.ts", "named.config.ts", "broken.config.js"} {
-		v := vm(t, filepath.Join(suites, name), script.Options{})
+		v := vm(t, filepath.Join(suites, name), script.Environment{})
 		sameJSON(t, "config-"+strings.SplitN(name, ".", 2)[0], call[any](t, v, "readConfig"))
 	}
 }
 
 func TestReporter(t *testing.T) {
 	var out bytes.Buffer
-	v := vm(t, suites+"/reporter.ts", script.Options{Stdout: &out})
+	v := vm(t, suites+"/reporter.ts", script.Environment{Stdout: &out})
 	hooks := call[struct{ Hooks []string }](t, v, "reporter").Hooks
 	if diff := cmp.Diff([]string{"onSuiteStart", "onRunnerFinish", "onSuiteFinish", "onError"}, hooks); diff != "" {
 		t.Error(diff)
@@ -390,7 +390,7 @@ func TestReporter(t *testing.T) {
 	if got := call[answer](t, v, "report", "onError", `{"error":{"name":"Oops","message":"it broke"}}`); got.Error == nil || got.Error.Message != "seen: it broke" {
 		t.Errorf("onError: %+v", got.Error)
 	}
-	none := call[struct{ Problem string }](t, vm(t, suites+"/named.config.ts", script.Options{}), "reporter")
+	none := call[struct{ Problem string }](t, vm(t, suites+"/named.config.ts", script.Environment{}), "reporter")
 	if !strings.HasPrefix(none.Problem, "Reporter module must export ") {
 		t.Errorf("no reporter: %+v", none)
 	}

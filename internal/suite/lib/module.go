@@ -35,7 +35,7 @@ const roomSize = 32
 func NewRoom() *Room { return &Room{free: semaphore.NewWeighted(roomSize)} }
 
 // Load loads a module. Its copies judge in the room.
-func (h Host) Load(ctx context.Context, program *script.Program, o script.Options, room *Room) (*Module, error) {
+func (h Host) Load(ctx context.Context, program *script.Program, o script.Environment, room *Room) (*Module, error) {
 	vm, err := h.Start(ctx, program, o)
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (m *Module) Describe(ctx context.Context, to any, entry string, args ...any
 
 // Judging is a call of an entry that judges a session.
 type Judging struct {
-	Options script.Options
+	Options script.Environment
 	// Limit is the time limit, without the time that the copy of the module takes to load.
 	Limit time.Duration
 	// ReportSize is the size of the session report, in bytes.

@@ -44,7 +44,7 @@ await assert.rejects(late, /late/);
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	vm(t, file, script.Options{Stdout: &out})
+	vm(t, file, script.Environment{Stdout: &out})
 	const want = `2 assertion failures collected during case execution:
 1. a
 2. b softAssertions 2/0
@@ -84,6 +84,6 @@ console.log(plumb.assert.soft.strict === plumb.assert.soft, plumb.assert.soft.As
 		t.Fatal(err)
 	}
 	var out strings.Builder
-	vm(t, file, script.Options{Stdout: &out})
+	vm(t, file, script.Environment{Stdout: &out})
 	sameJSON(t, "public", strings.Split(strings.TrimSpace(out.String()), "\n"))
 }

@@ -22,7 +22,7 @@ const (
 )
 
 // start serves o until the test ends.
-func start(tb testing.TB, o fakemodel.Options) (*fakemodel.Server, string) {
+func start(tb testing.TB, o fakemodel.Behavior) (*fakemodel.Server, string) {
 	tb.Helper()
 	s := fakemodel.New(o)
 	hs := httptest.NewServer(s)
@@ -31,7 +31,7 @@ func start(tb testing.TB, o fakemodel.Options) (*fakemodel.Server, string) {
 }
 
 // world answers the question, and has a model for each peculiarity.
-func world() fakemodel.Options {
+func world() fakemodel.Behavior {
 	models := fakemodel.RealModels()
 	models["gpt-thinker"] = fakemodel.Model{Reasoning: 500, CachedTokens: 4}
 	models["claude-thinker"] = fakemodel.Model{Reasoning: 500, CachedTokens: 4, CacheWriteTokens: 2}
@@ -43,7 +43,7 @@ func world() fakemodel.Options {
 		models[p+"-prompt"] = fakemodel.Model{Blocks: fakemodel.BlockPrompt}
 	}
 	models["gemini-fixed"] = fakemodel.Model{Refuses: []string{"temperature", "seed"}}
-	return fakemodel.Options{
+	return fakemodel.Behavior{
 		Key: key, Models: models,
 		Answers: []fakemodel.Answer{{Prompt: question, Answer: answer}},
 	}

@@ -95,7 +95,7 @@ func ours(t *testing.T) []result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vm, err := script.Start(t.Context(), program, script.Options{Modules: map[string]string{
+	vm, err := script.Start(t.Context(), program, script.Environment{Modules: map[string]string{
 		"run": `__entry.run = () => runAssertTable(require("node:assert"))`,
 	}})
 	if err != nil {

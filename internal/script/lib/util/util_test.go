@@ -77,7 +77,7 @@ func ours(t *testing.T) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	vm, err := script.Start(t.Context(), program, script.Options{Modules: map[string]string{
+	vm, err := script.Start(t.Context(), program, script.Environment{Modules: map[string]string{
 		"run": `__entry.run = () => runUtilTable(require("node:util"))`,
 	}})
 	if err != nil {

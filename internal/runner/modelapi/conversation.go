@@ -9,8 +9,8 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// session is one call of [Model.Run].
-type session struct {
+// conversation is one call of [Model.Run].
+type conversation struct {
 	m       *Model
 	req     plumb.Request
 	started time.Time
@@ -23,8 +23,8 @@ type session struct {
 	reply        reply
 }
 
-func newSession(m *Model, req plumb.Request) *session {
-	s := &session{m: m, req: req, started: time.Now(), wanted: m.info.Parameters}
+func newConversation(m *Model, req plumb.Request) *conversation {
+	s := &conversation{m: m, req: req, started: time.Now(), wanted: m.info.Parameters}
 	if req.MaxOutputTokens > 0 {
 		s.wanted.MaxOutputTokens = new(int64(req.MaxOutputTokens))
 	}
@@ -32,7 +32,7 @@ func newSession(m *Model, req plumb.Request) *session {
 }
 
 // check returns an error for conversations that no provider accepts.
-func (s *session) check() error {
+func (s *conversation) check() error {
 	if len(s.req.Messages) == 0 {
 		return errors.New("no messages to send")
 	}
@@ -47,7 +47,7 @@ func (s *session) check() error {
 }
 
 // next returns the next request, without the parameters that the model is known to reject.
-func (s *session) next() request {
+func (s *conversation) next() request {
 	s.dropped |= s.m.wire.parameters().missing | parameter(s.m.refused.known.Load())
 	if most := s.wanted.MaxOutputTokens; most != nil && *most <= 0 {
 		s.sent = without(s.wanted, s.dropped|maxOutputTokens)
@@ -62,7 +62,7 @@ func (s *session) next() request {
 // yields reports whether a problem is a parameter that the model rejects, so that the request
 // should be sent again without it. A parameter that is not supported at all is dropped for the
 // whole run; so is a value that all cases share.
-func (s *session) yields(p *problem, a request) bool {
+func (s *conversation) yields(p *problem, a request) bool {
 	if p.kind != refusedByAPI || p.status != 400 && p.status != 422 || p.api.blocked() || p.api.unknownModel(p.status) {
 		return false
 	}
@@ -91,7 +91,7 @@ func (s *session) yields(p *problem, a request) bool {
 
 // rename switches, once, to the second name of a parameter if the server does not know the one in
 // use.
-func (s *session) rename(e apiError, a request) bool {
+func (s *conversation) rename(e apiError, a request) bool {
 	if s.renamed || !unsupported(e) {
 		return false
 	}
@@ -101,10 +101,10 @@ func (s *session) rename(e apiError, a request) bool {
 }
 
 // refused lists the parameters that were requested and rejected.
-func (s *session) refused() []string { return (given(s.wanted) & s.dropped).names() }
+func (s *conversation) refused() []string { return (given(s.wanted) & s.dropped).names() }
 
 // base returns the part of the report that all sessions have.
-func (s *session) base() *plumb.SessionReport {
+func (s *conversation) base() *plumb.SessionReport {
 	ended := time.Now()
 	var chars int64
 	for _, msg := range s.req.Messages {
@@ -121,7 +121,7 @@ func (s *session) base() *plumb.SessionReport {
 }
 
 // report is the record of a session that was answered.
-func (s *session) report(ex exchange) *plumb.SessionReport {
+func (s *conversation) report(ex exchange) *plumb.SessionReport {
 	r, rep := s.base(), &s.reply
 	r.SessionID, r.Model, r.Fingerprint, r.RequestID = rep.id, rep.model, rep.fingerprint, ex.requestID
 	r.LatencyMs, r.FinalOutput, r.Effective = ceilMs(ex.latency), rep.text, rep.effective
@@ -155,7 +155,7 @@ func message(at *time.Time, phase, text string) plumb.SessionEvent {
 }
 
 // capSpent reports whether the answer used up all output tokens it was allowed.
-func (s *session) capSpent() bool {
+func (s *conversation) capSpent() bool {
 	used, most := s.reply.usage.OutputTokens, s.sent.MaxOutputTokens
 	return used != nil && most != nil && *used >= *most
 }
@@ -163,7 +163,7 @@ func (s *session) capSpent() bool {
 // cutOff is the record of a session that reached its time limit when part of the answer had
 // arrived. Its one event holds that part of the reply unchanged: it shows that the model had begun
 // to answer.
-func (s *session) cutOff(p *problem) *plumb.SessionReport {
+func (s *conversation) cutOff(p *problem) *plumb.SessionReport {
 	r := s.base()
 	r.RequestID, r.FinishReason = p.requestID, plumb.FinishTimeout
 	r.Events = append(r.Events, message(r.EndedAt, "commentary", string(p.partial)))
