@@ -20,7 +20,7 @@ const (
 	agentStartTarget = 80 * time.Millisecond
 	agentManyTarget  = 0.25  // times what skillgym takes
 	agentRateTarget  = 100.0 // MB/s
-	agentLargeTarget = 100.0 // MB
+	agentLargeTarget = 250.0 // MB
 )
 
 // agentScript is a fake agent: it prints a version, and otherwise its transcript. skillgym starts
