@@ -126,16 +126,6 @@ type engine struct {
 	noted   map[string]bool
 }
 
-// blocker stores why a runner is no longer called.
-type blocker struct {
-	mu      sync.Mutex
-	failure *plumb.Failure
-	known   bool // before the run began
-	// answered is set when the runner has answered; probed is closed when its first session ended.
-	answered bool
-	probed   chan struct{}
-}
-
 func newEngine(o Input) (*engine, error) {
 	o = o.complete()
 	e := &engine{
