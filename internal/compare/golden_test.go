@@ -3,39 +3,13 @@ package compare_test
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/golden"
 )
-
-// flat writes a value of JSON: an element of a list on a line of its own, without what is missing.
-// Numbers have 6 digits, because processors differ in the last ones.
-func flat(b *strings.Builder, indent string, v any) {
-	switch v := v.(type) {
-	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(v)) {
-			if v[key] != nil {
-				b.WriteString(" " + key)
-				flat(b, indent, v[key])
-			}
-		}
-		b.WriteString(";")
-	case []any:
-		for _, e := range v {
-			b.WriteString("\n" + indent)
-			flat(b, indent+"\t", e)
-		}
-	case float64:
-		fmt.Fprintf(b, " %.6g", v)
-	default:
-		fmt.Fprintf(b, " %v", v)
-	}
-}
 
 // TestComparisons compares whole comparisons, with their words and figures, with a file.
 func TestComparisons(t *testing.T) {
@@ -57,7 +31,7 @@ func TestComparisons(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.WriteString(name)
-		flat(&b, "\t", members)
+		compare.Flat(&b, "\t", members)
 		b.WriteString("\n")
 	}
 	r := rand.New(rand.NewPCG(6, 7))
