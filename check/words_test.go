@@ -60,7 +60,9 @@ func TestJoinedQuestions(t *testing.T) {
 	b := &plumb.Asked{Model: "m-2", PromptHash: "sha256:2", Votes: 3, No: 3, Requests: 3, CostUSD: new(0.25), Replies: []string{"no"}, Self: true}
 	unpaid := &plumb.Asked{Model: "m-1", Requests: 1}
 	for _, test := range []struct{ a, b, want *plumb.Asked }{
-		{nil, nil, nil}, {a, nil, a}, {nil, b, b},
+		{nil, nil, nil},
+		{a, nil, a},
+		{nil, b, b},
 		{a, b, &plumb.Asked{
 			Model: "m-1, m-2", PromptHash: "sha256:1, sha256:2", Votes: 4, Yes: 1, No: 3, Requests: 5, CostUSD: new(0.75),
 			Replies: []string{"yes", "no"}, Self: true,
@@ -83,8 +85,13 @@ func TestListOfStrings(t *testing.T) {
 		key        Key
 		spec, want string
 	}{
-		{Key{}, `1`, "a list of strings"}, {Key{}, `["a",1]`, "a list of strings"}, {Key{}, `"a"`, "a list of strings"}, {Key{}, `[]`, ""},
-		{Key{Lenient: true}, `"a"`, ""}, {Key{Enum: []string{"a", "b"}}, `["c"]`, "a list of a, b"}, {Key{Enum: []string{"a", "b"}}, `["b"]`, ""},
+		{Key{}, `1`, "a list of strings"},
+		{Key{}, `["a",1]`, "a list of strings"},
+		{Key{}, `"a"`, "a list of strings"},
+		{Key{}, `[]`, ""},
+		{Key{Lenient: true}, `"a"`, ""},
+		{Key{Enum: []string{"a", "b"}}, `["c"]`, "a list of a, b"},
+		{Key{Enum: []string{"a", "b"}}, `["b"]`, ""},
 		{Key{NotEmpty: true}, `[]`, notEmpty},
 	} {
 		v, problem := doc.ParseJSON("", []byte(test.spec))

@@ -110,23 +110,33 @@ func TestWhichSessionsDiffer(t *testing.T) {
 		want       compare.SessionDifference
 	}{
 		"lost": {
-			compare.Count{Passed: 2, Measured: 4}, compare.Count{Passed: 1, Measured: 4}, both,
+			compare.Count{Passed: 2, Measured: 4},
+			compare.Count{Passed: 1, Measured: 4},
+			both,
 			compare.SessionDifference{BaselineRepetition: 1, CandidateRepetition: 2, Baseline: `answer "right"`, Candidate: `answer "wrong"`},
 		},
 		"won": {
-			compare.Count{Passed: 1, Measured: 4}, compare.Count{Passed: 2, Measured: 4}, both,
+			compare.Count{Passed: 1, Measured: 4},
+			compare.Count{Passed: 2, Measured: 4},
+			both,
 			compare.SessionDifference{BaselineRepetition: 2, CandidateRepetition: 1, Baseline: `answer "wrong"`, Candidate: `answer "right"`},
 		},
 		"lost with fewer repetitions": {
-			compare.Count{Passed: 1, Measured: 1}, compare.Count{Passed: 2, Measured: 4}, both,
+			compare.Count{Passed: 1, Measured: 1},
+			compare.Count{Passed: 2, Measured: 4},
+			both,
 			compare.SessionDifference{BaselineRepetition: 1, CandidateRepetition: 2, Baseline: `answer "right"`, Candidate: `answer "wrong"`},
 		},
 		"alike": {
-			compare.Count{Passed: 2, Measured: 2}, compare.Count{Passed: 4, Measured: 4}, both,
+			compare.Count{Passed: 2, Measured: 2},
+			compare.Count{Passed: 4, Measured: 4},
+			both,
 			compare.SessionDifference{BaselineRepetition: 2, CandidateRepetition: 1, Baseline: `answer "wrong"`, Candidate: `answer "right"`},
 		},
 		"retried": {
-			compare.Count{Passed: 1, Measured: 1}, compare.Count{Measured: 1}, retried,
+			compare.Count{Passed: 1, Measured: 1},
+			compare.Count{Measured: 1},
+			retried,
 			compare.SessionDifference{
 				BaselineRepetition: 1, CandidateRepetition: 7, CandidateSession: 2, Baseline: `answer "right"`, Candidate: `answer "wrong"`,
 			},

@@ -235,7 +235,7 @@ func (w *Writer) write() {
 		durable := w.next.durable
 		w.mu.Unlock()
 		if durable {
-			time.Sleep(syncInterval - time.Since(synced)) // so that later events share the fsync
+			<-time.After(syncInterval - time.Since(synced)) // so that later events share the fsync
 		}
 		w.mu.Lock()
 		b := w.next
