@@ -282,7 +282,7 @@ func TestLLMJudgeRecords(t *testing.T) {
 	if want := `the model (judging its own answer) answered YES: "Yes, it is short."`; v.Reason != want {
 		t.Error(v.Reason)
 	}
-	if judge.requests[0].Repetition == judge.requests[1].Repetition || judge.requests[0].CaseID == "creative-001" {
+	if judge.requests[0].Repetition != 1 || judge.requests[1].Repetition != 2 || judge.requests[0].CaseID == "creative-001" {
 		t.Errorf("a cache or a replay would answer: %+v", judge.requests)
 	}
 	last := judge.requests[1].Messages

@@ -64,6 +64,7 @@ func TestTreebank(t *testing.T) {
 		`a/b c:d; e?f!g 1,000 x@y #t [z] {q} <p> *`: "a/b|c|:|d|;|e|?|f|!|g|1,000|x|@|y|#|t|[|z|]|{|q|}|<|p|>|*",
 		"it\u2019s \u201cx\u201d \u2026":            "it\u2019s|\u201cx\u201d|\u2026",
 		"End.)":                                     "end|.|)",
+		"1:9 2:0 3,/ 4,a 5,":                        "1:9|2:0|3|,|/|4|,|a|5|,",
 		"Hi. There. you":                            "hi.|there.|you",
 		"gimme gonna wanna lemme 'tis 'twas d'ye cannot more'n": "gim|me|gon|na|wan|na|lem|me|'t|is|'t|was|d|'ye|can|not|" +
 			"more|'n",

@@ -92,6 +92,69 @@ func TestFindDifference(t *testing.T) {
 	}
 }
 
+// A lost case compares a pass of the baseline with a fail of the candidate, and another case a fail with
+// a pass. The last session of a repetition decides.
+func TestWhichSessionsDiffer(t *testing.T) {
+	t.Parallel()
+	right, wrong := []plumb.SessionEvent{message("right")}, []plumb.SessionEvent{message("wrong")}
+	both := sessions(right, wrong, right, wrong)
+	retried := func(_, _ string, yield func(plumb.Event) error) error {
+		return sessions(right, wrong)("", "", func(ev plumb.Event) error {
+			ev.Session, ev.Repetition = ev.Repetition, 7
+			return yield(ev)
+		})
+	}
+	for name, test := range map[string]struct {
+		base, cand compare.Count
+		sessions   compare.Sessions
+		want       compare.SessionDifference
+	}{
+		"lost": {
+			compare.Count{Passed: 2, Measured: 4},
+			compare.Count{Passed: 1, Measured: 4},
+			both,
+			compare.SessionDifference{BaselineRepetition: 1, CandidateRepetition: 2, Baseline: `answer "right"`, Candidate: `answer "wrong"`},
+		},
+		"won": {
+			compare.Count{Passed: 1, Measured: 4},
+			compare.Count{Passed: 2, Measured: 4},
+			both,
+			compare.SessionDifference{BaselineRepetition: 2, CandidateRepetition: 1, Baseline: `answer "wrong"`, Candidate: `answer "right"`},
+		},
+		"lost with fewer repetitions": {
+			compare.Count{Passed: 1, Measured: 1},
+			compare.Count{Passed: 2, Measured: 4},
+			both,
+			compare.SessionDifference{BaselineRepetition: 1, CandidateRepetition: 2, Baseline: `answer "right"`, Candidate: `answer "wrong"`},
+		},
+		"alike": {
+			compare.Count{Passed: 2, Measured: 2},
+			compare.Count{Passed: 4, Measured: 4},
+			both,
+			compare.SessionDifference{BaselineRepetition: 2, CandidateRepetition: 1, Baseline: `answer "wrong"`, Candidate: `answer "right"`},
+		},
+		"retried": {
+			compare.Count{Passed: 1, Measured: 1},
+			compare.Count{Measured: 1},
+			retried,
+			compare.SessionDifference{
+				BaselineRepetition: 1, CandidateRepetition: 7, CandidateSession: 2, Baseline: `answer "right"`, Candidate: `answer "wrong"`,
+			},
+		},
+	} {
+		c := compare.CaseResult{Case: "c", Runner: "r", Baseline: test.base, Candidate: test.cand}
+		if err := compare.FindDifference(&c, both, test.sessions); err != nil || c.Difference == nil {
+			t.Errorf("%s: %v, %+v", name, err, c.Difference)
+			continue
+		}
+		want := test.want
+		want.Event, want.BaselineSession, want.CandidateSession = 1, 1, max(1, want.CandidateSession)
+		if *c.Difference != want {
+			t.Errorf("%s: got %+v, want %+v", name, *c.Difference, want)
+		}
+	}
+}
+
 // The shown parts of long texts hold the place where they differ, and are valid UTF-8.
 func TestDifferenceIsShort(t *testing.T) {
 	t.Parallel()

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
@@ -19,6 +20,9 @@ func table(s *Side) string {
 			fmt.Fprintf(&b, "%s on %s:", s.Cases[c].ID, s.Runners[r].ID)
 			for _, x := range s.At(c, r) {
 				fmt.Fprintf(&b, " %s", x.Outcome)
+				if x.Green != (x.Outcome == plumb.OutcomePass) {
+					b.WriteString(" and green")
+				}
 				if x.Cached {
 					b.WriteString(" cached")
 				}
@@ -59,7 +63,7 @@ demo-006 on claude-opus-4-6:
 		"skillgym.json": {SourceSkillgym, `flaky on c: pass - 14 3900 -;
 three on c: pass - 20 900 -; fail - 30 1000 -;
 crash on c: error - - 10 -;
-gap on c: fail - - 10 -;
+gap on c: fail and green - - 10 -;
 `},
 		"promptfoo.json": {SourcePromptfoo, `"text":"hello" on openai:gpt-5: pass 1 12 120 0.0012; fail 0 12 120 0.0012;
 "text":"bye" on openai:gpt-5: error - - - 0.0012;

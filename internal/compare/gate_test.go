@@ -70,6 +70,8 @@ func TestMalformedGates(t *testing.T) {
 		"broken <= 0.5":           `character 11: broken is a whole number of cases`,
 		"broken <= 0%":            `character 12: expected nothing after the number, found "%"`,
 		"pass_rate >= 1e2%":       `character 15: expected "%" after the number, found "e2%"`,
+		"az_AZ >= 1":              `character 1: unknown metric "az_AZ"`,
+		"a{ >= 1":                 `character 1: unknown metric "a"`,
 		"pass_rate ≥ -2pp":        `character 11: expected ">=" or "<=", found "≥ -2pp"`,
 		"pass_rate >= −2pp":       `character 14: expected a number, found "−2pp"`,
 		"errors <= +2%":           `character 13: expected "pp" after the number, found "%"`,

@@ -212,10 +212,7 @@ func (s *search) segments(u *view, open bool, place func(i int) (start, end int3
 				end++
 				continue
 			}
-			c, size := utf8.RuneError, 1
-			if plain[end] >= 0xc2 && plain[end] <= 0xf4 {
-				c, size = utf8.DecodeRune(plain[end:])
-			}
+			c, size := utf8.DecodeRune(plain[end:])
 			if c == utf8.RuneError && size == 1 {
 				if open && !utf8.FullRune(plain[end:]) {
 					end = len(plain)

@@ -29,14 +29,14 @@ type pattern struct {
 	// looks for this word.
 	anchor, word int
 	name, marker string
-	// fold means that letters match in either case, and blanks match exactly. text is then in lower
-	// case.
+	// fold means that letters match in either case, and blanks match exactly. text is then a hex dump
+	// in lower case.
 	fold bool
 }
 
 // equal reports whether the character c matches byte i of the pattern.
 func (p *pattern) equal(i int, c byte) bool {
-	return p.text[i] == c || p.fold && c >= 'A' && c <= 'Z' && p.text[i] == c|0x20
+	return p.text[i] == c || p.fold && c >= 'A' && p.text[i] == c|0x20
 }
 
 // maxPluses limits the characters of a run of blanks that are tried as plus signs of the secret
@@ -269,7 +269,7 @@ func (r *Redactor) index() {
 }
 
 func cases(c byte, fold bool) []byte {
-	if fold && c >= 'a' && c <= 'z' {
+	if fold && c >= 'a' {
 		return []byte{c, c - 'a' + 'A'}
 	}
 	return []byte{c}
@@ -292,7 +292,7 @@ func (r *Redactor) marker(name string) (marker string) {
 // shell word.
 func plainName(name string) string {
 	return strings.Map(func(c rune) rune {
-		if c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune("_-.", c) {
+		if c < utf8.RuneSelf && inKey(byte(c)) {
 			return c
 		}
 		return '_'

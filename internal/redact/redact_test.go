@@ -167,6 +167,10 @@ func TestValues(t *testing.T) {
 		{"AUTH", "Bearer tok-en-0123"},
 		{`W"EIRD <name>`, "weird-value"},
 		{"PEM", pem},
+		{"LINES", "a line of 20 letters\nand one of nineteen\nits-last"},
+		{"PLUS", "one+ two-longest-word+ a"},
+		{"DIGITS", "6a 6b 6c 6d 6e 6f 7a 7b"},
+		{"DUMPED", "jklmnoz{"},
 	})
 	for _, test := range []struct{ in, want string }{
 		{"12345        x", "12345        x"},
@@ -181,6 +185,14 @@ func TestValues(t *testing.T) {
 		{strings.ReplaceAll(pem, "\n", "\\n"), "[redacted:PEM]\\n"},
 		{"2024 MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "2024 [redacted:PEM]"},
 		{"-----BEGIN PRIVATE KEY-----", "-----BEGIN PRIVATE KEY-----"},
+		{"a line of 20 letters", "[redacted:LINES]"},
+		{"and one of nineteen", "and one of nineteen"},
+		{"one++two-longest-word++a", "[redacted:PLUS]"},
+		{"one+ two-longest-word+%20a", "[redacted:PLUS]"},
+		{"one two-longest-word a", "one two-longest-word a"},
+		{"6a 6b 6c 6d 6e 6f 7a 7b", "[redacted:DUMPED]"},
+		{"6A 6B 6C 6D 6E 6F 7A 7B", "[redacted:DUMPED]"},
+		{"6A:6b:6C:6D:6E:6F:7A:7B", "[redacted:DUMPED]"},
 		{"weird-valueweird-value", "[redacted:W_EIRD__name_][redacted:W_EIRD__name_]"},
 		{
 			"hex 77656972642D76616C7565 and 77656972642d76616c7565",

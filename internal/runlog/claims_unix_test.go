@@ -139,6 +139,10 @@ func TestMadeHere(t *testing.T) {
 			t.Chdir(root)
 			return filepath.Base(path), nil
 		}, true},
+		{"the working directory", func(_, path string) (string, error) {
+			t.Chdir(path)
+			return ".", nil
+		}, true},
 		{"without a log", func(_, path string) (string, error) {
 			return path, os.Remove(filepath.Join(path, runlog.EventsFile))
 		}, true},

@@ -53,9 +53,7 @@ func (x *Index) add(ev plumb.Event, offset int64, length int) error {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if more := n + 1 - len(x.last); more > 0 {
-		x.last = append(x.last, make([]int32, more)...)
-	}
+	x.last = append(x.last, make([]int32, max(0, n+1-len(x.last)))...)
 	x.entries = append(x.entries, entry{x.last[n], int32(length), offset})
 	x.last[n] = int32(len(x.entries))
 	return nil

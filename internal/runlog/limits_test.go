@@ -57,6 +57,9 @@ func TestLimits(t *testing.T) {
 		{"a long log without an end", strings.TrimSuffix(log, "\n") + "x", func(*runlog.Limits) {}, ""},
 		{"a log that goes on after the limit", log + "x", func(*runlog.Limits) {}, "has more than"},
 		{"deep values", log, func(l *runlog.Limits) { l.Depth-- }, "nested deeper"},
+		{"an empty line", "\n" + log, func(l *runlog.Limits) { l.Bytes++ }, "line 1: the log is damaged: this line has no"},
+		{"a second empty line", strings.SplitAfterN(log, "\n", 2)[0] + "\n", func(*runlog.Limits) {}, "line 2: the log is damaged"},
+		{"only a checksum", `,"crc":"00000001"}` + "\n", func(*runlog.Limits) {}, "line 1: the log is damaged: the checksum"},
 		{"no checksum", line(`{"text":"x"}`), func(*runlog.Limits) {}, "has no checksum"},
 	} {
 		limits := exact
@@ -68,14 +71,14 @@ func TestLimits(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"a key twice": line(`{"text":"x","text":"y"}`), "text that is not UTF-8": line("{\"text\":\"\xff\"}"),
-		"braces in texts": line(`{"text":"[[[[[[[[[[{{{{\"[[[["}`),
+		"braces in texts": line(`{"text":"[[[[[[[[[[{{{{\"[[[["}`), "values side by side": line(`{"text":"x","a":[[],[],[]]}`),
 	} {
-		refused := name != "braces in texts"
-		if err := read(inMemory(text, runlog.Limits{Depth: 3})); err != nil {
+		refused := name == "a key twice" || name == "text that is not UTF-8"
+		if err := read(inMemory(text, runlog.Limits{Depth: 4})); err != nil {
 			t.Errorf("%s, of this program: %v", name, err)
 		}
 		sealed := runlog.Sealed(text)
-		if err := read(inMemory(sealed, runlog.Limits{Depth: 3, Strict: true})); (err != nil) != refused {
+		if err := read(inMemory(sealed, runlog.Limits{Depth: 4, Strict: true})); (err != nil) != refused {
 			t.Errorf("%s, from elsewhere: %v", name, err)
 		}
 	}

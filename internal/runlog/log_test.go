@@ -160,6 +160,19 @@ func TestIndexFindsSessions(t *testing.T) {
 	if err := x.Sessions("nobody", "b", nil); err == nil {
 		t.Error("an unknown case is not an error")
 	}
+
+	d = written(t, t.TempDir(), 3, 0, "a")
+	add(t, d, nil, plumb.Event{
+		Type: plumb.EventSessionFinished, Case: "case-001", Runner: "a", Repetition: 1, Session: 1, Report: &plumb.SessionReport{},
+	})
+	if x, err = runlog.At(d.Path).Index(); err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range []bool{false, true, false} {
+		if x.Has(n) != want {
+			t.Errorf("case %d has a session: %t, want %t", n, !want, want)
+		}
+	}
 }
 
 func TestDirIsLockedAndFound(t *testing.T) {

@@ -344,7 +344,7 @@ func (l *Log) scan(fn func(line []byte, at int64) error) (x extent, err error) {
 	if errors.Is(err, bufio.ErrTooLong) {
 		err = fmt.Errorf("the line is longer than %s", text.Size(int64(longest)))
 	}
-	if err == nil && l.Limits.Bytes > 0 {
+	if err == nil {
 		if n, _ := log.ReadAt(make([]byte, 1), all); n > 0 {
 			err = fmt.Errorf("it has more than %s", text.Size(all))
 		}

@@ -137,7 +137,7 @@ func blank(text []byte, i int) int {
 
 // skip returns the index after the value that begins at i.
 func skip(text []byte, i int) int {
-	open, from := 0, i
+	open := 0
 	for ; i < len(text); i++ {
 		switch text[i] {
 		case '"':
@@ -155,7 +155,7 @@ func skip(text []byte, i int) int {
 				return i + 1
 			}
 		case ',', ' ', '\t', '\n', '\r':
-			if open == 0 && i > from {
+			if open == 0 {
 				return i
 			}
 		}
@@ -165,19 +165,18 @@ func skip(text []byte, i int) int {
 
 // quoted returns the index of the quote that ends the string with its first character at i.
 func quoted(text []byte, i int) int {
-	for from := i; i < len(text); i++ {
+	for ; ; i++ {
 		end := bytes.IndexByte(text[i:], '"')
 		if end < 0 {
-			break
+			return len(text)
 		}
 		i += end
-		before := i
-		for before > from && text[before-1] == '\\' {
-			before--
+		escaped := false
+		for before := i; text[before-1] == '\\'; before-- {
+			escaped = !escaped
 		}
-		if (i-before)%2 == 0 {
+		if !escaped {
 			return i
 		}
 	}
-	return len(text)
 }

@@ -36,3 +36,12 @@ func FuzzMembers(f *testing.F) {
 		}
 	})
 }
+
+// TestNotAnObject checks that text which is no whole object of JSON is an error.
+func TestNotAnObject(t *testing.T) {
+	for _, s := range []string{"", "[]", "{", `{"a"`, `{"a" 1}`, `{"a":1`, `{"a":1,`, `{"a":"x`, `{,}`} {
+		if err := members([]byte(s), func([]byte, int, int) {}); err == nil {
+			t.Errorf("%q has members", s)
+		}
+	}
+}

@@ -65,7 +65,7 @@ type Writer struct {
 // batch holds the events that are written and synced together.
 type batch struct {
 	lines   []byte
-	lengths []int // of the lines, without newlines; -1 for an event that is not written
+	lengths []int // of the lines, without newlines; 0 for an event that is not written
 	events  []plumb.Event
 	durable bool
 	done    chan struct{}
@@ -73,9 +73,12 @@ type batch struct {
 
 func newBatch() *batch { return &batch{done: make(chan struct{})} }
 
+// reusable reports whether a buffer is small enough to be kept for later lines.
+func reusable(buffer []byte) bool { return cap(buffer) <= mostKept }
+
 // reset returns an empty batch that reuses the memory of b.
 func (b *batch) reset() *batch {
-	if cap(b.lines) > mostKept {
+	if !reusable(b.lines) {
 		return newBatch()
 	}
 	clear(b.events)
@@ -129,7 +132,7 @@ func (w *Writer) Append(ev plumb.Event, durable bool) (stored plumb.Event, done 
 	if *line, err = w.encode((*line)[:0], clean); err == nil {
 		done, err = w.add(*clean, *line, durable)
 	}
-	if cap(*line) <= mostKept {
+	if reusable(*line) {
 		w.buffers.Put(line)
 	}
 	return *clean, done, err
@@ -160,7 +163,7 @@ func (w *Writer) add(ev plumb.Event, line []byte, durable bool) (<-chan struct{}
 	if w.closed {
 		return nil, errors.New("the run log is closed")
 	}
-	b, length := w.next, -1
+	b, length := w.next, 0
 	if line != nil {
 		from := len(b.lines)
 		b.lines = w.sum.seal(b.lines, line)
@@ -231,23 +234,21 @@ func (w *Writer) write() {
 		w.mu.Lock()
 		durable := w.next.durable
 		w.mu.Unlock()
-		if wait := syncInterval - time.Since(synced); durable && wait > 0 && !synced.IsZero() {
-			<-time.After(wait) // so that later events share the fsync
+		if durable {
+			<-time.After(syncInterval - time.Since(synced)) // so that later events share the fsync
 		}
 		w.mu.Lock()
 		b := w.next
 		w.next = spare
 		closed := w.closed
 		w.mu.Unlock()
-		if len(b.events) > 0 {
-			if err := w.flush(b); err != nil {
-				w.mu.Lock()
-				w.err = errors.Join(w.err, err)
-				w.mu.Unlock()
-			}
-			if b.durable {
-				synced = time.Now()
-			}
+		if err := w.flush(b); err != nil {
+			w.mu.Lock()
+			w.err = errors.Join(w.err, err)
+			w.mu.Unlock()
+		}
+		if b.durable {
+			synced = time.Now()
 		}
 		close(b.done)
 		if closed {
@@ -261,10 +262,8 @@ func (w *Writer) flush(b *batch) error {
 	if err := w.Err(); err != nil {
 		return nil //nolint:nilerr // the log is already broken, and later events are dropped
 	}
-	if len(b.lines) > 0 {
-		if _, err := w.file.Write(b.lines); err != nil {
-			return fmt.Errorf("write the run log: %w", err)
-		}
+	if _, err := w.file.Write(b.lines); err != nil {
+		return fmt.Errorf("write the run log: %w", err)
 	}
 	if b.durable {
 		if err := w.file.Sync(); err != nil {
@@ -272,7 +271,7 @@ func (w *Writer) flush(b *batch) error {
 		}
 	}
 	for i, ev := range b.events {
-		if length := b.lengths[i]; length >= 0 {
+		if length := b.lengths[i]; length > 0 {
 			if err := w.index.add(ev, w.offset, length); err != nil {
 				return err
 			}

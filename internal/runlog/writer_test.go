@@ -138,8 +138,14 @@ func TestContinue(t *testing.T) {
 		}
 		ev := plumb.Event{Type: plumb.EventSessionFinished, Case: "case-001", Runner: "f", Repetition: 2, Session: 1}
 		ev.Report = &plumb.SessionReport{FinalOutput: "another"}
-		if _, err := w.Commit(ev); err != nil {
+		if err := w.EmitOnly(note("only seen")); err != nil {
 			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := w.Commit(ev); err != nil {
+				t.Fatal(err)
+			}
+			ev.Report, ev.Session = &plumb.SessionReport{FinalOutput: "a third"}, 2
 		}
 		var got []string
 		if err := x.Sessions("case-001", "f", func(ev plumb.Event) error {
@@ -150,14 +156,14 @@ func TestContinue(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{"echo case-001", "another"}, got); diff != "" {
+		if diff := cmp.Diff([]string{"echo case-001", "another", "a third"}, got); diff != "" {
 			t.Error(diff)
 		}
 		if err := errors.Join(w.Close(), x.Close(), read(runlog.At(d.Path))); err != nil {
 			t.Error(err)
 		}
 		now, err := os.ReadFile(d.Join(runlog.EventsFile))
-		if added, ok := strings.CutPrefix(string(now), string(log)); err != nil || !ok || strings.Count(added, "\n") != 1 {
+		if added, ok := strings.CutPrefix(string(now), string(log)); err != nil || !ok || strings.Count(added, "\n") != 2 {
 			t.Errorf("%q was added to the log; error %v", added, err)
 		}
 	}
