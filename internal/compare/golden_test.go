@@ -25,7 +25,7 @@ func TestComparisons(t *testing.T) {
 		gates = append(gates, g)
 	}
 	var b strings.Builder
-	write := func(name string, m *compare.Matching, o compare.Options) {
+	write := func(name string, m *compare.Matching, o compare.Choices) {
 		var members any
 		if err := json.Unmarshal([]byte(document(t, compare.Analyze(m, o))), &members); err != nil {
 			t.Fatal(err)
@@ -36,7 +36,7 @@ func TestComparisons(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(6, 7))
 	for seed := range uint64(4) {
-		o := compare.DefaultOptions()
+		o := compare.DefaultChoices()
 		switch seed % 3 {
 		case 1:
 			o.Gates = gates

@@ -100,7 +100,7 @@ func TestRecorded(t *testing.T) {
 			continue
 		}
 		b.WriteString(lines(m.Varied) + lines(m.Unknown) + names(m) + "\n")
-		o := DefaultOptions()
+		o := DefaultChoices()
 		o.Compare, o.Flags = "plumb compare a b", []string{"", "--dir x"}[n%2]
 		data, err := json.Marshal(Analyze(m, o))
 		if err != nil {
