@@ -1,6 +1,9 @@
 package chart
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Interval is a value with its interval on an axis.
 type Interval struct {
@@ -21,7 +24,7 @@ func (i *Interval) table() ([]string, [][]string) {
 	row := []string{i.Title, i.Label(i.Value), i.Label(i.Low), i.Label(i.High)}
 	head := []string{"", "value", "low", "high"}
 	if i.Margin > 0 {
-		head, row = append(head, "margin"), append(row, "±"+i.Label(i.Margin))
+		head, row = append(head, "margin"), append(row, "±"+strings.TrimLeft(i.Label(i.Margin), "+"))
 	}
 	return head, [][]string{row}
 }
@@ -53,6 +56,9 @@ func (i *Interval) Ruler(width int) Picture {
 	if zero && i.Margin > 0 {
 		low, high := s.place(-i.Margin), s.place(i.Margin)
 		d.rect("margin", low, middle-14, high-low, 28, "margin: "+i.Label(-i.Margin)+" to "+i.Label(i.Margin))
+	}
+	if x := s.place(0); zero && i.Margin > 0 && finite(i.Value) && (s.place(i.High) < x-90 || s.place(i.Low) > x+90) {
+		d.text("dim", x, 12, "middle", "margin ±"+strings.TrimLeft(i.Label(i.Margin), "+"))
 	}
 	d.line("axis", s.place(i.From), middle, s.place(i.To), middle)
 	if zero {

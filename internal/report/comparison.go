@@ -192,6 +192,49 @@ func FigureWords(f *compare.Figure, conclusion compare.Conclusion) string {
 	return fmt.Sprintf("%s pass rate, %s (%s; %s)", EffectWords(&effect, n), betweenWords(&effect, n), changed, p)
 }
 
+// EffectShown returns the effect of a figure with the interval that its conclusion rests on.
+func EffectShown(f *compare.Figure) compare.Effect {
+	switch {
+	case f.Conclusion == compare.Equivalent && f.Equivalence.OK():
+		return f.Equivalence
+	case f.Test.Of == compare.TestNone:
+		return f.Effect
+	}
+	return testEffect(f)
+}
+
+// ComparisonHeadline says the conclusion in a few words: "Worse by 12.1 points".
+func ComparisonHeadline(c *compare.Comparison) string {
+	word := strings.ToUpper(string(c.Conclusion)[:1]) + string(c.Conclusion)[1:]
+	if c.Deciding < 0 {
+		return word
+	}
+	if n := len(c.Cases.Broken); n > 0 {
+		return word + ": " + text.Plural(n, "case") + " broke"
+	}
+	r := &c.Runners[c.Deciding]
+	f := &r.Figure
+	on := ""
+	if len(c.Runners) > 1 {
+		on = " on " + r.Candidate
+	}
+	e := EffectShown(f)
+	if !e.OK() {
+		return word + on
+	}
+	points := func(x float64) string {
+		return strings.TrimSuffix(strconv.FormatFloat(math.Abs(100*x), 'f', precision(repetitions(f)), 64), ".0")
+	}
+	switch c.Conclusion {
+	case compare.Equivalent:
+		return word + on + ": within " + strings.TrimSuffix(marginWords(f.Metric, f.Margin), " pp") + " points"
+	case compare.NotDecisive:
+		low, high := boundWords(&e, repetitions(f))
+		return word + on + ": between " + low + " and " + high + " points"
+	}
+	return word + " by " + points(float64(e.Value)) + " points" + on
+}
+
 // nameWords names a case, with its runner if there are several.
 func nameWords(all *compare.Comparison, c *compare.CaseResult) string {
 	if len(all.Runners) > 1 {

@@ -7,6 +7,7 @@ async function overview() {
   const read = readMatrix(), rows = read.rows, cells = rows.flatMap((r) => r.cells).filter(Boolean);
   try {
     await readAnswers(rows);
+    readQuestions(read);
   } catch (err) {
     $("answersleft").textContent = "The answers cannot be shown: " + err.message;
     $("answersleft").hidden = false;
@@ -56,6 +57,7 @@ async function overview() {
       if (any) cases++;
       return any;
     });
+    m.visible = sorted(m, m.visible);
     const filtered = Boolean(state.text || state.words.size || state.rows.size || state.runner !== "" || state.group || state.tag);
     for (const [at, card] of cards) card.hidden = hidden.has(at);
     for (const item of flaky) item.hidden = hidden.has(Number(item.dataset.at));
@@ -106,22 +108,19 @@ async function overview() {
       const next = [...cards.values()].find((card) => !card.getClientRects().length);
       $("failures").classList.remove("folded");
       $("unfold").remove();
-      if (next) next.querySelector("h3 a").focus();
+      if (next) choose(next.querySelector("h3 a"));
     });
   }
-  if ($("metric")) {
-    $("metric").closest("p").hidden = false;
-    $("metric").addEventListener("change", (e) => {
-      m.metric = e.target.value;
-      m.draw();
-    });
-  }
+  if ($("metric")) $("metric").addEventListener("change", (e) => {
+    m.metric = e.target.value;
+    m.draw();
+  });
   $("deep").addEventListener("click", () => deepSearch(state.text));
   apply();
 }
 
-// candidates returns the links that j and k visit on the first page before the matrix: what was
-// found, and the failures.
+// candidates returns the links that j and k visit on the first page: what was found, and the
+// failures.
 function candidates() {
   return [...document.querySelectorAll("#found a, #failures .card h3 a, #unfold")].filter((e) => e.getClientRects().length);
 }
