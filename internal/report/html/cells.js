@@ -1,7 +1,9 @@
 // columnHead names a column, with its pass rate and what all its prompts have in common.
 function columnHead(m, col) {
-  const name = el("button.name", {type: "button", title: "Sort: failures of this column first", onclick: () => m.sort(m.order === col.i ? "differs" : col.i)},
-    col.prompt && el("b", el("bdi", col.prompt)), col.prompt && " ", el(col.prompt ? "span.on" : "b", el("bdi", col.name)));
+  const label = "failures of this column first";
+  const name = el("div.name", {onclick: () => m.sort(m.order === col.i ? "differs" : col.i)},
+    col.prompt && el("b", el("bdi", col.prompt)), col.prompt && " ", el(col.prompt ? "span.on" : "b", el("bdi", col.name)),
+    m.columns.length > 1 && [" ", el("button", {type: "button", title: label, "aria-label": label}, m.order === col.i ? "↑" : "↕")]);
   const first = col.prompt && m.shownColumns().find((c) => c.prompt === col.prompt) === col; // the prompt once
   return el("div.colhead", {role: "columnheader", "aria-sort": m.order === col.i ? "ascending" : ""}, name,
     first && templateNode(m, col),

@@ -26,7 +26,7 @@ func comparisonFile(t *testing.T, c *report.Compared) string {
 func TestComparisonPage(t *testing.T) {
 	b := newBrowser(t)
 	b.open(comparisonFile(t, reporttest.LostRun(t, "pass_rate >= -5pp", "broken <= 0")), "")
-	if text := b.text("h1"); !strings.Contains(text, "worse") {
+	if text := b.text("h1"); !strings.Contains(text, "Worse by 35 points") {
 		t.Errorf("heading: %s", text)
 	}
 	rows := func() int { return ask[int](b, `document.querySelectorAll("#pairs tbody tr").length`) }

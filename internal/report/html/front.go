@@ -115,9 +115,10 @@ type failure struct {
 	Execution         int
 	Case, Runner      string
 	Word, Mark, Label string `redact:"-"`
-	Class             string
-	Asked             folded
-	Why               report.Excerpt
+	// Class is the failure class, unless it is that of a check that does not hold.
+	Class string
+	Asked folded
+	Why   report.Excerpt
 	// Line is the reason in one line.
 	Line              string
 	Answer, Directory string
@@ -372,13 +373,14 @@ func (f *runFront) rates(run *plumb.Run, all analyze.Breakdown, g *report.Grid) 
 	add := func(kind, name string, cells []string, bar template.HTML) {
 		f.Rates = append(f.Rates, rateRow{text.OneLine(name), kind, cells[0], cells[1], cells[2], cells[3], bar})
 	}
+	noted := false
 	row := func(kind, name string, r analyze.Rate, pooled bool) {
 		cells := report.RateCells(r, "–")
 		value, known := r.Value()
 		lo, hi, ok := r.Interval()
 		var bar template.HTML
 		if pooled {
-			cells[2] = "–"
+			cells[2], noted = "–", true
 		} else if known && ok {
 			bar = barOf(value, lo, hi, true)
 		}
@@ -413,6 +415,10 @@ func (f *runFront) rates(run *plumb.Run, all analyze.Breakdown, g *report.Grid) 
 				repeats(report.RepeatRows(run, r, false, "–"))
 			}
 		}
+	}
+	if noted {
+		f.RateNotes = append(f.RateNotes,
+			"A row over several columns has no interval: cases that are asked several times are not more cases.")
 	}
 	f.Head = report.FigureHead()
 	for _, g := range report.FigureGroups(run, true, "–") {
@@ -512,9 +518,12 @@ func failedOf(src *report.Source, run *plumb.Run, i int) (failure, error) {
 		x.Asked = fold(s.Report.Prompt)
 	}
 	if c.Status == plumb.StatusUnexpectedPassed {
+		x.Class = w.Label
 		x.Why.Message = results.UnexpectedPass
 	} else {
-		x.Class = report.ClassLabel(c.Class, c.Origin)
+		if x.Class = report.ClassLabel(c.Class, c.Origin); c.Class != nil && *c.Class == plumb.OriginAssertion.Class() {
+			x.Class = ""
+		}
 		x.Why = report.WhyOf(c.Execution, s)
 		x.Answer, _ = clip(s.Output(), report.ExcerptText)
 		if s != nil {

@@ -18,6 +18,7 @@ async function overview() {
   const flaky = [...document.querySelectorAll("#flaky li")], title = $("h-failures") && $("h-failures").querySelector("small"), all = title && title.textContent;
   for (const c of cells) {
     const card = cards.get(c.at);
+    if (card && c.question && c.question !== c.prompt) card.querySelector(".line1").prepend(el("b", c.question.slice(0, 120)), " ");
     c.text = [c.row.item, ...c.row.tags, c.column.prompt, c.column.name, card && card.textContent, c.x && [c.x.reason, c.x.class, c.x.category].join(" "), c.prompt, ...c.tries.map((t) => t.answer + " " + t.reason)].join(" ").toLowerCase();
   }
   // What a filter of rows asks, of the columns that are shown.

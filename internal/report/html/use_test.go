@@ -215,6 +215,7 @@ func TestHTMLKeys(t *testing.T) {
 	b.sees("")
 	has("#x0") // where it was opened
 	// The matrix.
+	b.inOrder()
 	ask[any](b, `document.querySelector(".matrix a").focus()`)
 	for _, step := range []struct{ key, want string }{
 		{kb.ArrowRight, "#x1"},
