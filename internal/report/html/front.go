@@ -37,6 +37,8 @@ type runFront struct {
 	Totals   [][2]string
 	Rates    []rateRow
 	Agents   *agentTable
+	// Bars is set when a row of the rates has an interval.
+	Bars bool
 	// RateNotes are beside the rates, and Figures are what the cases used.
 	RateNotes []string
 	Head      []string
@@ -371,6 +373,7 @@ func brief1000(n int64) string {
 // cases asked several times are not more cases. The rate of a single column is on its tile.
 func (f *runFront) rates(run *plumb.Run, all analyze.Breakdown, g *report.Grid) {
 	add := func(kind, name string, cells []string, bar template.HTML) {
+		f.Bars = f.Bars || bar != ""
 		f.Rates = append(f.Rates, rateRow{text.OneLine(name), kind, cells[0], cells[1], cells[2], cells[3], bar})
 	}
 	noted := false

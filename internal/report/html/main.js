@@ -109,7 +109,7 @@ function shown(view) { document.documentElement.dataset.shown = view; }
 
 // clear keeps the target of a scroll below the bars that stick to the top of the window.
 function clear() {
-  const bar = view ? $("view").querySelector(".bar2") : $("filters");
+  const bar = view ? $("view").querySelector(".bar2") : $("filters") || $("pairtools");
   const under = bar && getComputedStyle(bar).position === "sticky" ? parseFloat(getComputedStyle(bar).top) + bar.offsetHeight : document.querySelector(".top").offsetHeight;
   document.documentElement.style.setProperty("--under", under - 1 + "px");
   document.documentElement.style.scrollPaddingTop = under + 12 + "px";

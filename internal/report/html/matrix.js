@@ -45,7 +45,7 @@ function readQuestions({columns, rows}) {
   for (const col of columns) {
     const [before, after] = split.get(col.prompt);
     if (!before && !after) continue;
-    col.asked = before + "…" + after;
+    col.asked = (before.trimEnd() + " … " + after.trimStart()).trim();
     for (const r of rows) {
       const c = r.cells[col.i];
       if (c && c.prompt) c.question = c.prompt.slice(before.length, c.prompt.length - after.length).trim();

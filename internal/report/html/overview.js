@@ -32,7 +32,7 @@ async function overview() {
   const answered = (row) => m.shownColumns().map((col) => row.cells[col.i]).filter((c) => c && answerOf(c));
   const chips = document.querySelector("#filters .chips"), everything = el("button.chip", {type: "button", onclick: () => clearAll()}, "all ", el("b", count(cells.length)));
   chips.prepend(everything);
-  const rowChips = m.columns.length > 1 ? Object.entries({differs: "differs", one: "fails on one only"}).map(([key, name]) => {
+  const rowChips = m.columns.length > 1 ? Object.entries({differs: "differs", one: "only one fails"}).map(([key, name]) => {
     const chip = el("button.chip", {type: "button", "data-row": key, "aria-pressed": "false"}, name + " ", el("b"));
     chips.append(chip);
     return chip;
