@@ -22,9 +22,9 @@ func Badge(name, words, class string) Picture {
 	var d drawing
 	d.add(`<svg xmlns="http://www.w3.org/2000/svg" width="%v" height="%v" role="img" aria-label="%s">`, left+right, px(high),
 		clean(name+": "+words))
-	d.add(`<clipPath id="r"><rect width="%v" height="%v" rx="3"/></clipPath><g clip-path="url(#r)">`, left+right, px(high))
-	d.add(`<rect width="%v" height="%v" fill="#343c48"/>`, left, px(high))
-	d.add(`<rect x="%v" width="%v" height="%v" fill="%s"/></g>`, left, right, px(high), color(class))
+	d.add(`<rect width="%v" height="%v" rx="3" fill="#343c48"/>`, left+right, px(high))
+	d.add(`<rect x="%v" width="%v" height="%v" rx="3" fill="%s"/>`, left, right, px(high), color(class))
+	d.add(`<rect x="%v" width="3" height="%v" fill="%s"/>`, left, px(high), color(class))
 	d.add(`<g fill="#fff" text-anchor="middle" font-family="Verdana,DejaVu Sans,sans-serif" font-size="11">`)
 	for _, t := range []struct {
 		at, wide px

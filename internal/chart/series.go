@@ -48,6 +48,7 @@ const (
 	rightOf = 14
 	below   = 22 // the words of the axis of times
 	above   = 10
+	names   = 20 // the names of the lines, if there are several
 )
 
 // Draw draws the series. An axis that does not start at 0 says so.
@@ -55,7 +56,12 @@ func (s *Series) Draw() Picture {
 	w, h := px(s.Width), px(s.Height)
 	var d drawing
 	d.begin("series", w, h, s.Title, false)
-	y := scale{s.From, s.To, h - below, -(h - below - above)}
+	top := px(above)
+	if len(s.Lines) > 1 {
+		top += names
+		s.legend(&d)
+	}
+	y := scale{s.From, s.To, h - below, -(h - below - top)}
 	first, last := s.span()
 	x := scale{0, last.Sub(first).Seconds(), leftOf, w - leftOf - rightOf}
 	at := func(t time.Time) px {
@@ -79,7 +85,7 @@ func (s *Series) Draw() Picture {
 	s.days(&d, first, last, at, h)
 	for _, m := range s.Marks {
 		d.add(`<g class="mark"><title>%s</title>`, clean(m.At.UTC().Format(time.DateOnly)+" "+m.Words))
-		d.line("onset", at(m.At), above, at(m.At), h-below)
+		d.line("onset", at(m.At), top, at(m.At), h-below)
 		d.add(`</g>`)
 	}
 	rows := [][]string{}
@@ -106,6 +112,22 @@ func (s *Series) Draw() Picture {
 		}
 	}
 	return d.end([]string{"time", "", "value", "interval", ""}, rows)
+}
+
+// legend names the lines above the picture, as far as there is room.
+func (s *Series) legend(d *drawing) {
+	x := px(leftOf)
+	for _, l := range s.Lines {
+		name := short(l.Name, 24)
+		wide := px(24 + 7*len([]rune(name)))
+		if x+wide > px(s.Width) {
+			d.text("dim", x, 13, "start", "…")
+			return
+		}
+		d.add(`<circle class="dot %s" cx="%v" cy="9" r="4"/>`, classOf(l.Class), x+4)
+		d.text("", x+13, 13, "start", name)
+		x += wide
+	}
 }
 
 // span returns the first and the last time.

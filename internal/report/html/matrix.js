@@ -265,7 +265,7 @@ function matrixTools(m) {
     Object.entries(orders).map(([key, text]) => option(key, key === "differs" && !many ? "failures first" : text)), many && m.columns.map((c) => option(c.i, "failures of " + name(c)))), answers, m.agents ? "" : boxes);
   if (many) {
     box.append(menu("Columns ▾", m.columns.map((c) => box1(name(c), true, toggle(m.on, c.i)))),
-      el("select", {id: "base", "aria-label": "Compare the words with a column", onchange: (e) => m.diff(Number(e.target.value))}, option(-1, "no diff"), m.columns.map((c) => option(c.i, "diff against " + name(c)))));
+      el("select", {id: "base", "aria-label": "Compare the words with a column", onchange: (e) => m.diff(Number(e.target.value))}, option(-1, "no diff"), m.columns.map((c) => option(c.i, "diff: " + name(c)))));
   }
   box.append(menu("Download ▾", ["csv", "json"].map((kind) => el("button", {type: "button", onclick: () => download(m, kind)}, kind.toUpperCase() + " of what is shown"))));
   box.hidden = false;

@@ -242,7 +242,7 @@ func TestHTMLAnswers(t *testing.T) {
 	ask[any](b, `for (const name of ["latency", "tokens", "cost", "score"]) document.querySelector("#matrixtools [name=" + name + "]").click()`)
 	has(0, "180ms", "100 → 20 tok", "$0.0021", "1.00")
 	// What differs from another column, by words.
-	b.do("base", chromedp.SendKeys(chromedp.CSS("#base"), "diff against tutor · gpt-5"))
+	b.do("base", chromedp.SendKeys(chromedp.CSS("#base"), "diff: tutor · gpt-5"))
 	b.wait(`document.querySelector(".mcell[data-at='3'] ins")`)
 	if del, ins := b.text(".mcell[data-at='3'] del"), b.text(".mcell[data-at='3'] ins"); strings.TrimSpace(del) != "It is the seat of" ||
 		!strings.HasPrefix(ins, "Many people expect") {
