@@ -192,15 +192,21 @@ func FigureWords(f *compare.Figure, conclusion compare.Conclusion) string {
 	return fmt.Sprintf("%s pass rate, %s (%s; %s)", EffectWords(&effect, n), betweenWords(&effect, n), changed, p)
 }
 
-// EffectShown returns the effect of a figure with the interval that its conclusion rests on.
-func EffectShown(f *compare.Figure) compare.Effect {
+// EffectShown returns the effect on a pass rate with the interval that its conclusion rests on, rounded
+// outward, and the words for a value: points with their sign.
+func EffectShown(f *compare.Figure) (e compare.Effect, points func(float64) string) {
 	switch {
 	case f.Conclusion == compare.Equivalent && f.Equivalence.OK():
-		return f.Equivalence
+		e = f.Equivalence
 	case f.Test.Of == compare.TestNone:
-		return f.Effect
+		e = f.Effect
+	default:
+		e = testEffect(f)
 	}
-	return testEffect(f)
+	digits := precision(repetitions(f))
+	lo, hi := outward(100*float64(e.Low), 100*float64(e.High), digits)
+	e.Low, e.High = compare.Number(lo/100), compare.Number(hi/100)
+	return e, func(x float64) string { return signed(100*x, digits) }
 }
 
 // ComparisonHeadline says the conclusion in a few words: "Worse by 12.1 points".
@@ -218,21 +224,17 @@ func ComparisonHeadline(c *compare.Comparison) string {
 	if len(c.Runners) > 1 {
 		on = " on " + r.Candidate
 	}
-	e := EffectShown(f)
+	e, points := EffectShown(f)
 	if !e.OK() {
 		return word + on
-	}
-	points := func(x float64) string {
-		return strings.TrimSuffix(strconv.FormatFloat(math.Abs(100*x), 'f', precision(repetitions(f)), 64), ".0")
 	}
 	switch c.Conclusion {
 	case compare.Equivalent:
 		return word + on + ": within " + strings.TrimSuffix(marginWords(f.Metric, f.Margin), " pp") + " points"
 	case compare.NotDecisive:
-		low, high := boundWords(&e, repetitions(f))
-		return word + on + ": between " + low + " and " + high + " points"
+		return word + on + ": between " + points(float64(e.Low)) + " and " + points(float64(e.High)) + " points"
 	}
-	return word + " by " + points(float64(e.Value)) + " points" + on
+	return word + " by " + strings.TrimLeft(points(float64(e.Value)), "+-") + " points" + on
 }
 
 // nameWords names a case, with its runner if there are several.

@@ -7,8 +7,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/plumb-eval/plumb/internal/chart"
@@ -124,29 +122,18 @@ func effectOf(c *compare.Comparison, r *compare.RunnerResult) effect {
 	}
 	e.Parts = slices.DeleteFunc(e.Parts, func(p chart.Part) bool { return p.Count <= 0 })
 	e.Pairs = chart.Shares("what became of the pairs", e.Parts).SVG
-	shown := report.EffectShown(f)
+	shown, points := report.EffectShown(f)
 	if !shown.OK() {
 		return e
 	}
 	value, low, high := float64(shown.Value), float64(shown.Low), float64(shown.High)
-	const slack = 1e-9 // as the words of the interval: rounded outward
-	low, high = math.Floor(low*1000+slack)/1000, math.Ceil(high*1000-slack)/1000
 	reach := 1.3 * max(math.Abs(low), math.Abs(high), 1.5*f.Margin, .01)
 	i := chart.Interval{
 		Title: report.FigureWords(f, f.Conclusion), Value: value, Low: low, High: high, Margin: f.Margin,
 		From: -reach, To: reach, Class: map[compare.Conclusion]string{
 			compare.Better: "pass", compare.Worse: "fail", compare.NotDecisive: "error",
 		}[r.Conclusion],
-		Label: func(x float64) string {
-			text := strconv.FormatFloat(100*x, 'f', 1, 64)
-			switch {
-			case strings.Trim(text, "-0.") == "":
-				return "0"
-			case x > 0:
-				return "+" + text
-			}
-			return text
-		},
+		Label: points,
 	}
 	e.Wide, e.Narrow = i.Ruler(720).SVG, i.Ruler(340).SVG
 	return e

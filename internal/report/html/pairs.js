@@ -35,10 +35,11 @@ async function pairsView() {
   const sideNode = (name, count, s, nodes, note) => el("td.side", {"data-label": name}, el("span.count", s && mark(s.x.word), /^[01]\/1$/.test(count) && s ? el("span.sr", " " + count) : " " + count), " ", nodes && el("div.a", nodes), note && el("div.r", note));
   const row = (i) => {
     const p = index.pairs[i], [a, b] = sides[i], word = wordsOf(p)[0], said = [a, b].map((s) => s && s.answer || "");
-    const parts = said[0] && said[1] ? said[0] === said[1] ? [["same", said[0]]] : wordDiff(...said) : null;
-    const of1 = (drop, side) => !said[side] ? el("span.dim", p.at[side] < 0 ? "" : "no answer") : parts ? diffParts(parts.filter(([kind]) => kind !== drop), false) : start(said[side], state.text, 240, 5);
+    const equal = said[0] && said[0] === said[1], diff = !equal && said[0] && said[1] && wordDiff(...said);
+    const parts = diff && diff.some(([kind, text]) => kind === "same" && text.trim()) && diff; // marks on all of it help nobody
+    const of1 = (drop, side) => !said[side] ? el("span.dim", p.at[side] < 0 ? "" : "no answer") : equal && side ? el("span.dim", "the same") : parts ? diffParts(parts.filter(([kind]) => kind !== drop), false) : start(said[side], state.text, 240, 5);
     const route = a && b ? pairRoute(a, b) : a || b ? routeOf((a || b).x, (a || b).s) : "";
-    const name = el("bdi", p.case), equal = parts && parts.length === 1 && parts[0][0] === "same";
+    const name = el("bdi", p.case);
     return el("tr." + p.change + (equal ? ".equal" : ""), el("th", {scope: "row"}, route ? el("a", {href: "#" + route, "aria-label": (a && b ? "side by side: the sessions of " : "the only session of ") + p.case}, name) : name, el("span.tags", [p.category, ...(p.tags || [])].filter(Boolean).map((t) => el("small", t)))),
       el("td", p.runner), el("td.q", start(questions[i], state.text, 240, 4)), sideNode("baseline", p.baseline, a, of1("add", 0)),
       sideNode("candidate", p.candidate, b, of1("del", 1), p.change === "lost" && b && b.reason && start(b.reason, "", 140, 2)),
