@@ -3,6 +3,7 @@ package chart
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -200,8 +201,8 @@ func (s *Series) band(d *drawing, l *Line, run []Point, at func(time.Time) px, y
 	for _, p := range run {
 		d.add("%v,%v ", at(p.At), y.place(p.High))
 	}
-	for i := len(run) - 1; i >= 0; i-- {
-		d.add("%v,%v ", at(run[i].At), y.place(run[i].Low))
+	for _, p := range slices.Backward(run) {
+		d.add("%v,%v ", at(p.At), y.place(p.Low))
 	}
 	d.add(`"/>`)
 }

@@ -228,7 +228,7 @@ func ComparisonHeadline(c *compare.Comparison) string {
 	if !e.OK() {
 		return word + on
 	}
-	switch c.Conclusion {
+	switch c.Conclusion { //nolint:exhaustive // the others have one form
 	case compare.Equivalent:
 		return word + on + ": within " + strings.TrimSuffix(marginWords(f.Metric, f.Margin), " pp") + " points"
 	case compare.NotDecisive:

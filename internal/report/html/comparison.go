@@ -116,8 +116,10 @@ func effectOf(c *compare.Comparison, r *compare.RunnerResult) effect {
 	}
 	same := f.Pairs - f.Lost - f.Won
 	e.Parts = []chart.Part{
-		{Name: "lost", Class: "fail", Count: f.Lost}, {Name: "same", Class: "same", Count: same},
-		{Name: "won", Class: "pass", Count: f.Won}, {Name: "same answer", Class: "same", Count: r.Pairs.SameAnswer},
+		{Name: "lost", Class: "fail", Count: f.Lost},
+		{Name: "same", Class: "same", Count: same},
+		{Name: "won", Class: "pass", Count: f.Won},
+		{Name: "same answer", Class: "same", Count: r.Pairs.SameAnswer},
 		{Name: "not measured", Class: "error", Count: r.Pairs.Unmeasured},
 	}
 	e.Parts = slices.DeleteFunc(e.Parts, func(p chart.Part) bool { return p.Count <= 0 })
