@@ -206,7 +206,12 @@ func EffectShown(f *compare.Figure) (e compare.Effect, points func(float64) stri
 	digits := precision(repetitions(f))
 	lo, hi := outward(100*float64(e.Low), 100*float64(e.High), digits)
 	e.Low, e.High = compare.Number(lo/100), compare.Number(hi/100)
-	return e, func(x float64) string { return signed(100*x, digits) }
+	return e, func(x float64) string {
+		if x == 0 {
+			return "0"
+		}
+		return signed(100*x, digits)
+	}
 }
 
 // ComparisonHeadline says the conclusion in a few words: "Worse by 12.1 points".
