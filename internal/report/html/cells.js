@@ -1,13 +1,13 @@
 // columnHead names a column, with its pass rate and what all its prompts have in common.
 function columnHead(m, col) {
   const label = "failures of this column first";
-  const name = el("div.name", {onclick: () => m.sort(m.order === col.i ? "differs" : col.i)},
+  const name = el("div.name", {onclick: () => m.columns.length > 1 && m.sort(m.order === col.i ? "differs" : col.i, col)},
     col.prompt && el("b", el("bdi", col.prompt)), col.prompt && " ", el(col.prompt ? "span.on" : "b", el("bdi", col.name)),
     m.columns.length > 1 && [" ", el("button", {type: "button", title: label, "aria-label": label}, m.order === col.i ? "↑" : "↕")]);
   const first = col.prompt && m.shownColumns().find((c) => c.prompt === col.prompt) === col; // the prompt once
   return el("div.colhead", {role: "columnheader", "aria-sort": m.order === col.i ? "ascending" : ""}, name,
     first && templateNode(m, col),
-    el("span.rate", el("strong", col.rate), col.interval && [" ", el("span.dim", col.interval)], m.base === col.i && [" ", el("span.tag", "diff base")]), col.share);
+    el("span.rate", el("strong", col.rate), m.base === col.i && [" ", el("span.tag", "diff base")]), col.share);
 }
 
 // templateNode shows what all prompts of a column have in common.

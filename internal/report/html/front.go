@@ -199,8 +199,8 @@ func agentsOf(run *plumb.Run, dash string) *agentTable {
 // verdictColumns is the number of columns whose results the title of a page has.
 const verdictColumns = 3
 
-// mostTiles is the number of columns that have a tile.
-const mostTiles = 12
+// mostTiles is the number of columns that have a tile. The matrix has all of them.
+const mostTiles = 24
 
 // heading says in how many cases something failed, whatever the number of columns: a sum of passes
 // over different models or prompts would be a number about nothing.

@@ -6,7 +6,7 @@ function readMatrix() {
   const region = $("matrix").querySelector(".scroll"), table = region.querySelector("table"), byAt = new Map(index.executions.map((x) => [x.at, x]));
   const columns = [...table.querySelectorAll("thead th")].slice(1).map((th, i) => {
     const small = th.querySelector("small");
-    return {i, prompt: th.dataset.prompt, runner: Number(th.dataset.runner), name: th.dataset.name, rate: small.firstChild.data.trim(), interval: small.querySelector("span")?.textContent || "", share: th.querySelector("svg"), asked: ""};
+    return {i, prompt: th.dataset.prompt, runner: Number(th.dataset.runner), name: th.dataset.name, rate: small.firstChild.data.trim(), share: th.querySelector("svg"), asked: ""};
   });
   const rows = [...table.querySelectorAll("tbody tr")].map((tr) => {
     const row = {item: tr.querySelector("bdi").textContent, group: tr.dataset.group || "", tags: (tr.dataset.tags || "").split("\n").filter(Boolean), cells: []};
@@ -225,10 +225,11 @@ function matrixView({columns, rows}) {
     const cell = e.target.closest(".mcell"), link = cell && cell.querySelector("a.go");
     if (link && !e.target.closest("a, button") && !String(getSelection())) link.click();
   });
-  m.sort = (order) => {
+  m.sort = (order, column) => {
     m.order = order;
     $("order").value = order;
     m.changed();
+    if (column) head.querySelectorAll(".colhead")[m.shownColumns().indexOf(column)].querySelector("button").focus({preventScroll: true});
   };
   m.print = () => list && list.print();
   matrixTools(m);

@@ -183,6 +183,7 @@ func TestHTMLAnswers(t *testing.T) {
 	first("capital-of-australia")
 	b.click(".colhead:nth-child(2) button")
 	first("capital-of-brazil")
+	b.wait(`document.activeElement.closest(".colhead:nth-child(2)[aria-sort]")`)
 	b.click(".colhead:nth-child(2) button")
 	first("capital-of-australia")
 	b.inOrder()
