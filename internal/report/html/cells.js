@@ -1,13 +1,12 @@
 // columnHead names a column, with its pass rate and what all its prompts have in common.
 function columnHead(m, col) {
-  const label = "failures of this column first";
-  const name = el("div.name", {onclick: () => m.columns.length > 1 && m.sort(m.order === col.i ? "differs" : col.i, col)},
-    col.prompt && el("b", el("bdi", col.prompt)), col.prompt && " ", el(col.prompt ? "span.on" : "b", el("bdi", col.name)),
-    m.columns.length > 1 && [" ", el("button", {type: "button", title: label, "aria-label": label}, m.order === col.i ? "↑" : "↕")]);
+  const label = "failures of this column first", sort = () => m.columns.length > 1 && m.sort(m.order === col.i ? "differs" : col.i, col);
   const first = col.prompt && m.shownColumns().find((c) => c.prompt === col.prompt) === col; // the prompt once
-  return el("div.colhead", {role: "columnheader", "aria-sort": m.order === col.i ? "ascending" : ""}, name,
+  return el("div.colhead", {role: "columnheader", "aria-sort": m.order === col.i ? "ascending" : ""},
+    el("div.name", {onclick: sort}, col.prompt && el("b", el("bdi", col.prompt)), col.prompt && " ", el(col.prompt ? "span.on" : "b", el("bdi", col.name))),
     first && templateNode(m, col),
-    el("span.rate", el("strong", col.rate), m.base === col.i && [" ", el("span.tag", "diff base")]), col.share);
+    el("span.rate", el("strong", col.rate), m.base === col.i && [" ", el("span.tag", "diff base")],
+      m.columns.length > 1 && el("button", {type: "button", title: label, "aria-label": label, onclick: sort}, m.order === col.i ? "↑" : "↕")), col.share);
 }
 
 // templateNode shows what all prompts of a column have in common.
