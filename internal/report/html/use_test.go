@@ -344,6 +344,9 @@ func TestHTMLMatrix(t *testing.T) {
 	if n := b.number("#failures .card"); n != 100 {
 		t.Errorf("%d of 100 failures are printed", n)
 	}
+	if n := b.number("#failures .card .check"); n != 100 {
+		t.Errorf("the reasons of %d of 100 failures are printed", n)
+	}
 	b.media("")
 	b.click("#unfold")
 	if n := b.number("#failures .card"); n != 100 || b.focused() != "#x50" {
