@@ -3,7 +3,7 @@ function columnHead(m, col) {
   const label = "failures of this column first", sort = () => m.columns.length > 1 && m.sort(m.order === col.i ? "differs" : col.i, col);
   const first = col.prompt && m.shownColumns().find((c) => c.prompt === col.prompt) === col; // the prompt once
   return el("div.colhead", {role: "columnheader", "aria-sort": m.order === col.i ? "ascending" : ""},
-    el("div.name", {onclick: sort}, col.prompt && el("b", el("bdi", col.prompt)), col.prompt && " ", el(col.prompt ? "span.on" : "b", el("bdi", col.name))),
+    el("div.name", {title: [col.prompt, col.name].filter(Boolean).join(" · "), onclick: sort}, col.prompt && el("b", el("bdi", col.prompt)), col.prompt && " ", el(col.prompt ? "span.on" : "b", el("bdi", col.name))),
     first && templateNode(m, col),
     el("span.rate", el("strong", col.rate), m.base === col.i && [" ", el("span.tag", "diff base")],
       m.columns.length > 1 && el("button", {type: "button", title: label, "aria-label": label, onclick: sort}, m.order === col.i ? "↑" : "↕")), col.share);

@@ -123,6 +123,7 @@ function matrixView({columns, rows}) {
     const cols = m.shownColumns();
     if (list) list.close();
     grid.classList.toggle("wide", m.wide());
+    grid.classList.toggle("many", cols.length > 6);
     grid.style.setProperty("--n", cols.length);
     grid.setAttribute("aria-rowcount", m.visible.length + 1);
     head.replaceChildren(el("div.mrow", {role: "row", "aria-rowindex": 1}, el("div.rowhead", {role: "columnheader"}, cols.length && !cols[0].prompt ? templateNode(m, cols[0]) || "" : "", el("span", plural(m.visible.length, "case"))), cols.map((c) => columnHead(m, c))));
