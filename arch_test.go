@@ -27,6 +27,7 @@ var layers = map[string]int{
 	"schema":                   0,
 	"examples":                 0,
 	"third_party/genai-prices": 0,
+	"internal/chart":           0,
 	"internal/encode":          0,
 	"internal/files":           0,
 	"internal/golden":          0, // only in tests
@@ -139,7 +140,8 @@ func TestGround(t *testing.T) {
 // ground lists the packages on which a server stands.
 func ground() []string {
 	return []string{
-		"./check", "./internal/analyze", "./internal/compare", "./internal/drift", "./internal/judging", "./internal/report",
+		"./check", "./internal/analyze", "./internal/chart", "./internal/compare", "./internal/drift", "./internal/judging",
+		"./internal/report",
 		"./internal/report/ci", "./internal/report/html", "./internal/report/kind", "./internal/report/terminal",
 		"./internal/results", "./internal/runlog", "./internal/setting", "./internal/suite/cases", "./internal/text",
 	}

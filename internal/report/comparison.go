@@ -192,6 +192,56 @@ func FigureWords(f *compare.Figure, conclusion compare.Conclusion) string {
 	return fmt.Sprintf("%s pass rate, %s (%s; %s)", EffectWords(&effect, n), betweenWords(&effect, n), changed, p)
 }
 
+// EffectShown returns the effect on a pass rate with the interval that its conclusion rests on, rounded
+// outward, and the words for a value: points with their sign.
+func EffectShown(f *compare.Figure) (e compare.Effect, points func(float64) string) {
+	switch {
+	case f.Conclusion == compare.Equivalent && f.Equivalence.OK():
+		e = f.Equivalence
+	case f.Test.Of == compare.TestNone:
+		e = f.Effect
+	default:
+		e = testEffect(f)
+	}
+	digits := precision(repetitions(f))
+	lo, hi := outward(100*float64(e.Low), 100*float64(e.High), digits)
+	e.Low, e.High = compare.Number(lo/100), compare.Number(hi/100)
+	return e, func(x float64) string {
+		if x == 0 {
+			return "0"
+		}
+		return signed(100*x, digits)
+	}
+}
+
+// ComparisonHeadline says the conclusion in a few words: "Worse by 12.1 points".
+func ComparisonHeadline(c *compare.Comparison) string {
+	word := strings.ToUpper(string(c.Conclusion)[:1]) + string(c.Conclusion)[1:]
+	if c.Deciding < 0 {
+		return word
+	}
+	if n := len(c.Cases.Broken); n > 0 {
+		return word + ": " + text.Plural(n, "case") + " broke"
+	}
+	r := &c.Runners[c.Deciding]
+	f := &r.Figure
+	on := ""
+	if len(c.Runners) > 1 {
+		on = " on " + r.Candidate
+	}
+	e, points := EffectShown(f)
+	if !e.OK() {
+		return word + on
+	}
+	switch c.Conclusion { //nolint:exhaustive // the others have one form
+	case compare.Equivalent:
+		return word + on + ": within " + strings.TrimSuffix(marginWords(f.Metric, f.Margin), " pp") + " points"
+	case compare.NotDecisive:
+		return word + on + ": between " + points(float64(e.Low)) + " and " + points(float64(e.High)) + " points"
+	}
+	return word + " by " + strings.TrimLeft(points(float64(e.Value)), "+-") + " points" + on
+}
+
 // nameWords names a case, with its runner if there are several.
 func nameWords(all *compare.Comparison, c *compare.CaseResult) string {
 	if len(all.Runners) > 1 {

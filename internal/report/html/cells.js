@@ -1,32 +1,39 @@
-// columnHead names a column, with its pass rate.
+// columnHead names a column, with its pass rate and what all its prompts have in common.
 function columnHead(m, col) {
-  const counts = {};
-  for (const r of m.rows) if (r.cells[col.i]) counts[r.cells[col.i].word] = (counts[r.cells[col.i].word] || 0) + 1;
-  const total = Object.values(counts).reduce((a, b) => a + b, 0) || 1, bar = el("svg.share", {viewBox: "0 0 100 4", preserveAspectRatio: "none", "aria-hidden": "true"});
-  let from = 0;
-  for (const word of ["pass", "xfail", "fail", "xpass", "error", "skipped"]) {
-    const width = (counts[word] || 0) / total * 100;
-    if (width) bar.append(el("rect." + word, {x: from, width, height: 4}));
-    from += width;
-  }
-  return el("div.colhead", {role: "columnheader"}, col.prompt && el("b", el("bdi", col.prompt)), el(col.prompt ? "span.on" : "b", el("bdi", col.name)),
-    el("span.rate", el("strong", col.rate), col.interval && [" ", el("span.dim", col.interval)], m.base === col.i && [" ", el("span.tag", "diff base")]), bar);
+  const label = "failures of this column first", sort = () => m.columns.length > 1 && m.sort(m.order === col.i ? "differs" : col.i, col);
+  const first = col.prompt && m.shownColumns().find((c) => c.prompt === col.prompt) === col; // the prompt once
+  return el("div.colhead", {role: "columnheader", "aria-sort": m.order === col.i ? "ascending" : ""},
+    el("div.name", {title: [col.prompt, col.name].filter(Boolean).join(" · "), onclick: sort}, col.prompt && el("b", el("bdi", col.prompt)), col.prompt && " ", el(col.prompt ? "span.on" : "b", el("bdi", col.name))),
+    first && templateNode(m, col),
+    el("span.rate", el("strong", col.rate), m.base === col.i && [" ", el("span.tag", "diff base")],
+      m.columns.length > 1 && el("button", {type: "button", title: label, "aria-label": label, onclick: sort}, m.order === col.i ? "↑" : "↕")), col.share);
 }
 
-// rowHead names an item, and has the prompt if all cells of the row have the same.
+// templateNode shows what all prompts of a column have in common.
+function templateNode(m, col) {
+  return col.asked && el("details.template", {open: m.unfolded.has(col.prompt), ontoggle: (e) => {
+    if (e.target.open) m.unfolded.add(col.prompt);
+    else m.unfolded.delete(col.prompt);
+  }}, el("summary", {title: "The prompt"}, el("span", col.asked.replace(/\s+/g, " "))), el("p", col.asked));
+}
+
+// rowHead names an item: by its question, if its id is only a number.
 function rowHead(m, row) {
-  const node = el("div.rowhead", {role: "rowheader"}, el("bdi.id", row.item), el("span.tags", row.group && el("small", row.group), row.tags.map((t) => el("small", t))));
-  const prompt = m.show.has("prompt") && rowPrompt(m, row);
-  if (prompt) {
-    const text = el("div.q"), draw = () => { highlight(text, row.open ? prompt : start(prompt, m.needle), m.needle); };
+  const question = rowQuestion(m, row), plain = question && /^[a-z]*[-_. #]*\d+$/i.test(row.item);
+  const node = el("div.rowhead", {role: "rowheader"}), id = el("bdi.id", row.item);
+  if (question) {
+    const text = el("div.q", {title: row.open ? "" : question.slice(0, 600)}), draw = () => { highlight(text, row.open ? question : start(question, m.needle, 160, 4), m.needle); };
     draw();
+    if (!plain) node.append(id);
     node.append(text);
-    if (start(prompt, m.needle) !== prompt) node.append(el("button.more", {type: "button", onclick: (e) => {
+    if (start(question, m.needle, 160, 4) !== question) node.append(el("button.more", {type: "button", onclick: (e) => {
       row.open = !row.open;
       e.target.textContent = row.open ? "less" : "more";
       draw();
-    }}, row.open ? "less" : "more"));
+    }}, row.open ? "less" : "more"), " ");
   }
+  node.classList.toggle("plain", Boolean(plain));
+  node.append(el("span.tags", question && !plain ? null : id, row.group && el("small", row.group), row.tags.map((t) => el("small", t))));
   return node;
 }
 
@@ -40,48 +47,62 @@ function start(text, needle, limit = 280, lines = 6) {
   return at > short.length - needle.length ? "… " + text.slice(Math.max(0, at - 80), at + limit - 80) + " …" : short.trimEnd() + " …";
 }
 
+// sameAs reports whether a cell says what the cell of the base says, which is the first one if the
+// reader chose none.
+function sameAs(m, row, c) {
+  const base = row.cells[m.base < 0 ? m.shownColumns()[0].i : m.base];
+  return Boolean(base && base !== c && base.word === c.word && c.word === "pass" && answerOf(c) && answerOf(base).trim() === answerOf(c).trim());
+}
+
 // cellNode draws one execution.
 function cellNode(m, row, col) {
   const c = row.cells[col.i], label = [col.prompt, index.runners.length > 1 || !col.prompt ? col.name : ""].filter(Boolean).join(" · ");
   if (!c) return el("div.mcell.none", {role: "gridcell"}, el("span.dim", "–"));
   const t = c.tries[c.chosen], s = t && c.x && (c.x.sessions || []).find((o) => o.repetition === t.repetition && o.session === t.session);
-  const wide = m.wide(), word = wide && c.tries.length > 1 && s ? wordOf(s) : c.word, tab = m.current(c) ? "0" : "-1";
+  const wide = m.wide(), word = wide && c.tries.length > 1 && s ? wordOf(s) : c.word, tab = m.current(c) ? "0" : "-1", same = sameAs(m, row, c);
   const button = (act, name, text, f) => el("button.tool", {type: "button", "data-act": act, tabindex: tab, "aria-label": /\w/.test(text) ? "" : name, title: name, onclick: f}, text);
-  const used = c.x && c.x.used && m.metric ? c.x.used[m.metric - 1] : m.show.has("latency") && !(wide && t) ? c.time : "";
+  const used = c.x && c.x.used && m.metric ? c.x.used[m.metric - 1] : m.agents || m.show.has("latency") && !t ? c.time : "";
   const which = c.tries.length > 1 && c.x && c.chosen !== c.first ? routeOf(c.x, s) : "x" + c.at;
-  const go = el(c.shown ? "a.go" : "span.go", {href: c.shown && "#" + which, tabindex: tab, title: [c.sure, c.x && c.x.reason].filter(Boolean).join("\n").slice(0, 600), "data-act": "go"},
-    mark(word), " ", wide ? words[word] : el("span.sr", words[word]), " ", c.more, c.more && used ? " " : "", used);
-  const node = el("div.mcell." + word + (c.out ? ".out" : "") + (c.open ? ".open" : ""), {role: "gridcell", "data-at": c.at});
-  const top = el("div.top1", el("span.phone", label), go);
-  node.append(top);
-  if (!wide) return node;
-  if (c.tries.length > 1) {
-    top.append(el("span.stepper", button("prev", "previous repetition ([)", "‹", () => m.step(c, -1)), el("span", {title: "repetition " + t.repetition + " of " + c.tries.length}, "#" + t.repetition), button("next", "next repetition (])", "›", () => m.step(c, 1))));
+  const reason = t ? t.reason : c.x && c.x.reason;
+  const go = el(c.shown ? "a.go" : "span.go", {href: c.shown && "#" + which, tabindex: tab, title: [c.sure, words[word], reason].filter(Boolean).join("\n").slice(0, 600), "data-act": "go"},
+    mark(word), " ", el("span.sr", words[word]), c.more && " ", c.more);
+  const node = el("div.mcell." + word + (c.out ? ".out" : "") + (c.open ? ".open" : "") + (same ? ".same" : ""), {role: "gridcell", "data-at": c.at});
+  if (!wide) {
+    const said = used && word !== "pass" && reason || answerOf(c) || reason || (used ? "" : words[word]);
+    node.append(el("span.phone", label), el("div.line1", go, " ", used && el("span.used", used), " ", (used || !c.more) && highlight(el("span.first", {title: said.slice(0, 600)}), start(said.replace(/\s+/g, " ").trim(), m.needle, 160, 1), m.needle)), figuresNode(m, t) || "");
+    return node;
   }
-  top.append(el("span.grow"));
-  if (answerOf(c)) top.append(button("copy", "copy the answer (y)", "copy", () => copy(answerOf(c), "the answer")));
+  const top = el("div.top1", go);
+  if (c.tries.length > 1) {
+    top.append(" ", el("span.stepper", button("prev", "previous repetition ([)", "‹", () => m.step(c, -1)), el("span", {title: "repetition " + t.repetition + " of " + c.tries.length}, "#" + t.repetition), button("next", "next repetition (])", "›", () => m.step(c, 1))));
+  } else if (!c.more) {
+    top.classList.add("bare");
+  }
+  node.append(el("span.phone", label), top);
   let folded = false;
   const text = (name, full, limit, lines) => {
     const short = start(full, m.needle, limit, lines);
     folded = folded || short !== full;
     return highlight(el(name), c.open ? full : short, m.needle);
   };
-  if (m.show.has("prompt") && c.prompt && !rowPrompt(m, row)) node.append(text("div.q", c.open ? c.prompt : c.prompt.replace(/\s+/g, " "), 70));
+  if (m.show.has("prompt") && c.prompt) node.append(text("div.q", c.open ? c.prompt : c.prompt.replace(/\s+/g, " "), 140));
+  else if (c.question && !rowQuestion(m, row)) node.append(text("div.q", c.open ? c.question : c.question.replace(/\s+/g, " "), 70));
   if (m.show.has("answer")) {
     const answer = answerOf(c), base = row.cells[m.base];
     if (answer && base && m.base !== col.i && answerOf(base)) {
       const parts = wordDiff(answerOf(base), answer);
       folded = folded || answer.length > 300;
-      node.append(parts ? el("div.a", diffParts(parts, c.open)) : [el("div.dim.note", "too different to compare"), text("div.a", answer)]);
+      node.append(parts && same && !c.open ? el("div.a", el("span.dim", "same")) : parts ? el("div.a", diffParts(parts, c.open)) : [el("div.dim.note", "too different to compare"), text("div.a", answer)]);
     } else if (answer) {
-      node.append(text("div.a", answer));
+      node.append(text("div.a", answer, m.shownColumns().length < 3 ? 280 : 160, 4));
     } else {
-      node.append(el("div.dim.note", c.tries.length ? "no answer" : c.word === "skipped" ? "not run" : "not on this page"));
+      node.append(el("div.dim.note", c.tries.length ? word === "error" ? words.error : "no answer" : c.word === "skipped" ? "not run" : "not on this page"));
     }
   }
-  const reason = t ? t.reason : c.x && c.x.reason;
-  if (m.show.has("reason") && reason && word !== "pass") node.append(text("div.r", reason));
-  node.append(el("div.foot", folded && button("more", "unfold (Space)", c.open ? "show less" : "show all", () => m.unfold(c)), el("span.grow"), figuresNode(m, t)));
+  if (m.show.has("reason") && reason && word !== "pass") node.append(text("div.r", reason, 140, 3));
+  const foot = [folded && button("more", "unfold (Space)", c.open ? "show less" : "show all", () => m.unfold(c)), figuresNode(m, t)].filter(Boolean);
+  if (foot.length) node.append(el("div.foot", foot));
+  if (answerOf(c)) node.append(button("copy", "copy the answer (y)", "copy", () => copy(answerOf(c), "the answer")));
   return node;
 }
 
@@ -90,7 +111,8 @@ function figuresNode(m, t) {
   if (!t) return null;
   const has = (key, value, text) => m.show.has(key) && value !== undefined && value !== null && text(value);
   const tokens = m.show.has("tokens") && (t.in !== undefined || t.out !== undefined) && count(t.in) + " → " + count(t.out) + " tok";
-  return el("span.figs", [has("latency", t.latencyMs, duration), tokens, has("cost", t.costUsd, money), has("score", t.score, (v) => v.toFixed(2))].filter(Boolean).map((text) => el("span", text)));
+  const list = [has("latency", t.latencyMs, duration), tokens, has("cost", t.costUsd, money), has("score", t.score, (v) => v.toFixed(2))].filter(Boolean);
+  return list.length ? el("span.figs", list.map((text) => el("span", text))) : null;
 }
 
 const money = (usd) => "$" + (usd >= 1 || usd === 0 ? usd.toFixed(2) : usd.toPrecision(2));
@@ -145,7 +167,6 @@ function wordDiff(before, after) {
 function diffParts(parts, open) {
   const nodes = [];
   let left = open ? Infinity : 340;
-  if (parts.length === 1 && parts[0][0] === "same") nodes.push(el("span.tag", "same"), " ");
   parts.forEach(([kind, text], i) => {
     if (left <= 0) return;
     let shown = text;

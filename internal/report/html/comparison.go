@@ -3,10 +3,13 @@ package html
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"io"
+	"math"
 	"slices"
 	"time"
 
+	"github.com/plumb-eval/plumb/internal/chart"
 	"github.com/plumb-eval/plumb/internal/compare"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/results"
@@ -39,14 +42,16 @@ func WriteComparison(out io.Writer, f Frame, src *report.Source, c *report.Compa
 type comparisonFront struct {
 	framed
 	Word, Mark string `redact:"-"`
+	Headline   string
 	Conclusion string
+	Effects    []effect
 	Advice     []report.Advice
 	Varied     []string
 	Unknown    string
 	Warnings   []string
 	Runners    []comparisonRunner
 	Head       []string
-	Gates      [][]string
+	Gates      []gate
 	GateNote   string
 	Hints      []string
 	Unpaired   [][2]string
@@ -55,30 +60,101 @@ type comparisonFront struct {
 	Method     []string
 }
 
-// comparisonRunner is the table of metrics of one pair of runners.
+// comparisonRunner is the table of metrics of one pair of runners. Quiet are the rows without an
+// interval.
 type comparisonRunner struct {
 	Name, Conclusion string
-	Rows             [][]string
+	Rows, Quiet      [][]string
 }
 
-// conclusionPageWord maps a conclusion to a word of the page, for its color and mark.
+// effect is the pictures of the pass rate of one pair of runners: the effect on an axis, for wide and
+// for narrow windows, and what became of the pairs.
+type effect struct {
+	Name         string        // "" if there is one pair
+	Wide, Narrow template.HTML `redact:"-"`
+	Pairs        template.HTML `redact:"-"`
+	Parts        []chart.Part
+}
+
+// gate is a row of the table of gates.
+type gate struct {
+	Word, Mark string `redact:"-"`
+	Cells      []string
+}
+
+// conclusionPageWord maps a conclusion to a word of the page, for its color and mark: a candidate that
+// is worse is never shown as a pass, whatever the gates let through.
 func conclusionPageWord(c *compare.Comparison) report.Word {
-	switch c.ExitCode {
-	case 0:
-		return report.WordNamed("pass")
-	case 1:
+	switch {
+	case c.ExitCode == 1, c.Conclusion == compare.Worse:
 		return report.WordNamed("fail")
-	default:
+	case c.ExitCode != 0, c.Conclusion == compare.NotDecisive:
 		return report.WordNamed("error")
+	default:
+		return report.WordNamed("pass")
 	}
+}
+
+// gateWord maps the result of a gate to a word of the page.
+func gateWord(r compare.GateResult) report.Word {
+	switch r {
+	case compare.Holds:
+		return report.WordNamed("pass")
+	case compare.Unproven:
+		return report.WordNamed("error")
+	default:
+		return report.WordNamed("fail")
+	}
+}
+
+// effectOf draws the pass rate of one pair of runners.
+func effectOf(c *compare.Comparison, r *compare.RunnerResult) effect {
+	f := &r.Figure
+	var e effect
+	if len(c.Runners) > 1 {
+		e.Name = runnerNames(r)
+	}
+	same := f.Pairs - f.Lost - f.Won
+	e.Parts = []chart.Part{
+		{Name: "lost", Class: "fail", Count: f.Lost},
+		{Name: "same", Class: "same", Count: same},
+		{Name: "won", Class: "pass", Count: f.Won},
+		{Name: "same answer", Class: "same", Count: r.Pairs.SameAnswer},
+		{Name: "not measured", Class: "error", Count: r.Pairs.Unmeasured},
+	}
+	e.Parts = slices.DeleteFunc(e.Parts, func(p chart.Part) bool { return p.Count <= 0 })
+	e.Pairs = chart.Shares("what became of the pairs", e.Parts).SVG
+	shown, points := report.EffectShown(f)
+	if !shown.OK() {
+		return e
+	}
+	value, low, high := float64(shown.Value), float64(shown.Low), float64(shown.High)
+	reach := 1.3 * max(math.Abs(low), math.Abs(high), 1.5*f.Margin, .01)
+	i := chart.Interval{
+		Title: report.FigureWords(f, f.Conclusion), Value: value, Low: low, High: high, Margin: f.Margin,
+		From: -reach, To: reach, Class: map[compare.Conclusion]string{
+			compare.Better: "pass", compare.Worse: "fail", compare.NotDecisive: "error",
+		}[r.Conclusion],
+		Label: points,
+	}
+	e.Wide, e.Narrow = i.Ruler(720).SVG, i.Ruler(340).SVG
+	return e
+}
+
+// runnerNames names a pair of runners.
+func runnerNames(r *compare.RunnerResult) string {
+	if r.Baseline != r.Candidate {
+		return r.Baseline + " → " + r.Candidate
+	}
+	return r.Candidate
 }
 
 // comparisonFrontOf returns the first part of the page.
 func comparisonFrontOf(c *compare.Comparison) *comparisonFront {
 	w := conclusionPageWord(c)
-	conclusion, rest := report.ConclusionWord(c)
+	_, rest := report.ConclusionWord(c)
 	f := &comparisonFront{
-		Word: w.Name, Mark: w.Mark, Conclusion: conclusion + ": " + rest, Advice: report.SettleWords(c), Head: metricHead(),
+		Word: w.Name, Mark: w.Mark, Headline: report.ComparisonHeadline(c), Conclusion: rest, Advice: report.SettleWords(c), Head: metricHead(),
 		Warnings: c.Warnings,
 	}
 	f.About = text.OneLine(c.Baseline.Name) + " → " + text.OneLine(c.Candidate.Name)
@@ -89,15 +165,17 @@ func comparisonFrontOf(c *compare.Comparison) *comparisonFront {
 	f.Unknown = report.SomeOf(report.UnknownNames(c), listLength)
 	for i := range c.Runners {
 		r := &c.Runners[i]
-		table := comparisonRunner{Name: r.Candidate, Conclusion: string(r.Conclusion)}
-		if r.Baseline != r.Candidate {
-			table.Name = r.Baseline + " → " + r.Candidate
-		}
+		table := comparisonRunner{Name: runnerNames(r), Conclusion: string(r.Conclusion)}
 		for k := range c.Metrics {
-			if m := &c.Metrics[k]; m.Runner == r.Candidate {
+			switch m := &c.Metrics[k]; {
+			case m.Runner != r.Candidate:
+			case m.Effect.OK() || m.Metric == compare.PassRate:
 				table.Rows = append(table.Rows, report.MetricCells(m))
+			default:
+				table.Quiet = append(table.Quiet, report.MetricCells(m))
 			}
 		}
+		f.Effects = append(f.Effects, effectOf(c, r))
 		f.Runners = append(f.Runners, table)
 		if words := report.ErrorWords(&r.Errors); words != "" {
 			f.Warnings = append(slices.Clip(f.Warnings), "errors on "+r.Candidate+": "+words)
@@ -107,7 +185,8 @@ func comparisonFrontOf(c *compare.Comparison) *comparisonFront {
 	f.Method = append(f.Method, report.TestNotes(c)...)
 	for i := range c.Gates {
 		g := &c.Gates[i]
-		f.Gates = append(f.Gates, []string{g.Text, g.Runner, string(g.Result), report.GateWords(c, g)})
+		w := gateWord(g.Result)
+		f.Gates = append(f.Gates, gate{w.Name, w.Mark, []string{g.Text, g.Runner, string(g.Result), report.GateWords(c, g)}})
 	}
 	if report.UnprovenPasses(c) {
 		f.GateNote = "Unproven gates do not fail, because of --unproven pass."
@@ -234,10 +313,12 @@ func (b *blockWriter) pairs(index *comparisonIndex, src *report.Source, c *repor
 	beside := report.Source{Flags: src.Flags} // the sides are in other directories than the page
 	columns := [2]map[string]int{{}, {}}      // by the id of the runner
 	known := [2]map[executionKey]int{{}, {}}  // an execution can be in several pairs
+	sheet := newAnswerSheet(b.left / answerPart)
+	defer func() { index.Answers, index.AnswersLeft = sheet.blocks, sheet.leftOut }()
 	for i := range index.Pairs {
 		row := &index.Pairs[i]
 		if len(index.List) >= maxExecutions {
-			return nil
+			break
 		}
 		for k, s := range sides {
 			if s.side.Run == nil || s.sessions == nil {
@@ -273,9 +354,12 @@ func (b *blockWriter) pairs(index *comparisonIndex, src *report.Source, c *repor
 			x.Case, x.Runner, x.At = row.Case, columns[k][cell.Runner.ID], row.At[k]
 			known[k][row.sides[k]] = row.At[k]
 			index.List = append(index.List, x)
+			if err := sheet.add(b, row.At[k], s.name+row.sides[k].runner+cell.Info.ID, rec); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return sheet.flush(b)
 }
 
 // metricHead is the head of the table of metrics.

@@ -30,6 +30,10 @@ func pageFile(name string) string {
 	return string(b)
 }
 
+// Style returns the style sheet of the pages, also for other pages that look like them, and for the
+// pictures of package chart.
+func Style() string { return pageFile("page.css") }
+
 // Frame is what surrounds a page, and where the blocks of the page are. The zero value makes one
 // file that needs nothing else.
 type Frame struct {
@@ -73,7 +77,7 @@ func (f *Frame) write(
 			return err
 		}
 	}
-	style, script := pageFile("page.css"), f.script()
+	style, script := Style(), f.script()
 	about := front.inFrame()
 	about.Policy, about.Style = f.policy(script, style), template.CSS(style) //nolint:gosec // an embedded file
 	about.Data = f.Data

@@ -3,12 +3,15 @@ package html
 import (
 	"cmp"
 	"fmt"
+	"html/template"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/chart"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
@@ -20,12 +23,22 @@ type runFront struct {
 	Word     string `redact:"-"` // see report.Word
 	Mark     string `redact:"-"`
 	Verdict  string
+	Heading  string
 	Stop     string
 	Decision []string
 	Recorded string
-	Cards    []card
+	// Tiles are the results of the columns. A run with several prompts on several runners has them in
+	// a Grid instead: a row for each prompt, below the Across, the runners.
+	Tiles  []tile
+	Across []string
+	Grid   []gridRow
+	// TileNote says how far the tiles can be told apart.
+	TileNote string
+	Totals   [][2]string
 	Rates    []rateRow
 	Agents   *agentTable
+	// Bars is set when a row of the rates has an interval.
+	Bars bool
 	// RateNotes are beside the rates, and Figures are what the cases used.
 	RateNotes []string
 	Head      []string
@@ -52,17 +65,32 @@ type runFront struct {
 	Notes   []plumb.Note
 	// Sessions is set when the page has sessions that cells can open.
 	Sessions bool
+
+	rowWords []string // the most urgent word of each row of the matrix
 }
 
-type card struct{ Name, Value, More string }
+// tile is the result of a column.
+type tile struct {
+	Name, Passed, Rate, Interval, More string
+	Bar                                template.HTML `redact:"-"`
+	// Best is set when no column has a higher rate, and some have a lower one.
+	Best bool
 
-// rateRow is a row of the table of pass rates. The bounds are in percent, for the bar.
+	value, low, high float64
+}
+
+// gridRow is the results of a prompt on each runner.
+type gridRow struct {
+	Name  string
+	Tiles []tile
+}
+
+// rateRow is a row of the table of pass rates.
 type rateRow struct {
 	Name                             string
 	Kind                             string `redact:"-"`
 	Passed, Rate, Interval, Coverage string
-	Low, Width, Value                float64
-	Known                            bool
+	Bar                              template.HTML `redact:"-"`
 }
 
 // figureTable is what the cases of a group used.
@@ -89,9 +117,12 @@ type failure struct {
 	Execution         int
 	Case, Runner      string
 	Word, Mark, Label string `redact:"-"`
-	Class             string
-	Asked             folded
-	Why               report.Excerpt
+	// Class is the failure class, unless it is that of a check that does not hold.
+	Class string
+	Asked folded
+	Why   report.Excerpt
+	// Line is the reason in one line.
+	Line              string
 	Answer, Directory string
 }
 
@@ -135,11 +166,13 @@ func frontOf(src *report.Source, run *plumb.Run) (*runFront, error) {
 	if src.IsRecording(run) {
 		f.Recorded = report.RecordingNotice(&run.Info)
 	}
-	f.cards(run, rates.Overall, g)
-	f.rates(run, rates)
+	f.tiles(run, rates.Overall, g)
+	f.totals(run, rates.Overall)
+	f.rates(run, rates, g)
 	f.provenance(src, run)
 	f.flaky(run)
 	f.matrix(run)
+	f.Heading = f.heading(run, g)
 	return f, f.failures(src, run)
 }
 
@@ -163,65 +196,163 @@ func agentsOf(run *plumb.Run, dash string) *agentTable {
 	return t
 }
 
-// verdictColumns is the number of columns whose results the heading of a page has.
+// verdictColumns is the number of columns whose results the title of a page has.
 const verdictColumns = 3
 
-// cardColumns is the number of columns that have a card.
-const cardColumns = 12
+// mostTiles is the number of columns that have a tile. The matrix has all of them.
+const mostTiles = 24
 
-// cards adds the pass rate of each column, and the figures of a run as a whole.
-func (f *runFront) cards(run *plumb.Run, all analyze.Rate, g *report.Grid) {
-	unbroken := strings.NewReplacer(" %", "\u00a0%", "–", "\u2060–\u2060")
-	add := func(name, value, more string) {
-		f.Cards = append(f.Cards, card{name, value, unbroken.Replace(more)})
+// heading says in how many cases something failed, whatever the number of columns: a sum of passes
+// over different models or prompts would be a number about nothing.
+func (f *runFront) heading(run *plumb.Run, g *report.Grid) string {
+	counts := map[string]int{} // cases by their most urgent word
+	for i := range f.rowWords {
+		counts[f.rowWords[i]]++
 	}
-	cells := report.RateCells(all, "–")
-	passed := func(name string, r analyze.Rate) {
-		cells := report.RateCells(r, "–")
-		x := r.Repetitions(run)
-		switch {
-		case r.Measured() == 0:
-			add(name, cells[0], "nothing was measured")
-		case x.Repeated && x.Rate.OK:
-			add(name, text.Count(x.Passed)+"/"+text.Count(x.Measured),
-				text.Percent(x.Rate.Value)+" of the samples · 95 % interval "+text.Shares(x.Rate.Lo, x.Rate.Hi, "–")+" · "+cells[0]+" cases always pass")
-		default:
-			add(name, cells[0], cells[1]+" · 95 % interval "+cells[2])
+	n := len(f.rowWords)
+	bad := counts["fail"] + counts["xpass"]
+	if n == 0 || g == nil && run.Info.Repeat > 1 {
+		return f.Verdict
+	}
+	where := ""
+	if g != nil {
+		where = " in at least one of " + text.Count(len(g.Columns)) + " columns"
+		switch len(g.Columns) {
+		case len(run.Info.Runners):
+			where = " on at least one of " + text.Count(len(g.Columns)) + " runners"
+		case len(g.Columns) / len(run.Info.Runners):
+			where = " with at least one of " + text.Count(len(g.Columns)) + " prompts"
 		}
 	}
+	of := text.Count(bad) + " of " + text.Plural(n, "case")
+	words := of + " failed" + where
+	switch {
+	case bad == 0 && counts["pass"]+counts["xfail"] == 0:
+		words = "No case was measured"
+	case bad == 0 && counts["error"]+counts["skipped"] > 0:
+		words = "No case failed"
+	case bad == 0 && n == 1:
+		words = "The case passed"
+	case bad == 0:
+		words = "All " + text.Count(n) + " cases passed"
+	}
+	if counts["error"] > 0 && words != "No case was measured" {
+		words += ", " + text.Count(counts["error"]) + " not measured"
+	}
+	if counts["skipped"] > 0 {
+		words += ", " + text.Count(counts["skipped"]) + " not run"
+	}
+	return words
+}
+
+// tileOf returns the result of a column.
+func tileOf(run *plumb.Run, name string, r analyze.Rate) tile {
+	cells := report.RateCells(r, "–")
+	t := tile{Name: name, Passed: cells[0], Rate: cells[1], Interval: cells[2], value: -1}
+	value, known := r.Value()
+	lo, hi, bounded := r.Interval()
+	x := r.Repetitions(run)
+	switch {
+	case r.Measured() == 0:
+		t.Rate, t.Interval, t.More = "", "", "nothing was measured"
+	case x.Repeated && x.Rate.OK:
+		t.Passed, t.Rate, t.Interval = text.Count(x.Passed)+"/"+text.Count(x.Measured), text.Percent(x.Rate.Value),
+			text.Shares(x.Rate.Lo, x.Rate.Hi, "–")
+		t.More = "of the samples; " + cells[0] + " cases always pass"
+		value, lo, hi = x.Rate.Value, max(0, x.Rate.Lo), min(1, x.Rate.Hi)
+	}
+	if r.Measured() > 0 && r.Measured() < r.Planned {
+		t.More = strings.Trim(t.More+"; "+cells[3]+" measured", "; ")
+	}
+	if known {
+		t.value, t.low, t.high = value, lo, hi
+		t.Bar = barOf(value, lo, hi, bounded)
+	}
+	return t
+}
+
+// barOf draws a rate with its interval.
+func barOf(value, lo, hi float64, bounded bool) template.HTML {
+	i := chart.Interval{Value: value, Low: lo, High: hi, To: 1, Label: text.Percent}
+	if !bounded {
+		i.Low, i.High = math.NaN(), math.NaN()
+	}
+	return i.Bar().SVG
+}
+
+// tiles adds the result of each column, and marks the best.
+func (f *runFront) tiles(run *plumb.Run, all analyze.Rate, g *report.Grid) {
 	if g == nil {
-		passed("Passed", all)
-	} else {
-		for i := range g.Columns[:min(len(g.Columns), cardColumns)] {
-			passed(g.Names[i], g.Columns[i].Overall)
+		f.Tiles = []tile{tileOf(run, report.RunnerTitle(&run.Info.Runners[0]), all)}
+		return
+	}
+	tiles := make([]tile, len(g.Columns))
+	best, worst := -1.0, 2.0
+	for i := range g.Columns {
+		tiles[i] = tileOf(run, g.Names[i], g.Columns[i].Overall)
+		if tiles[i].value >= 0 {
+			best, worst = max(best, tiles[i].value), min(worst, tiles[i].value)
 		}
 	}
-	missing := text.Plural(all.Errored, "error")
-	if all.NotRun() > 0 {
-		missing += ", " + text.Count(all.NotRun()) + " not run"
+	low, high := 0.0, 1.0
+	for i := range tiles {
+		tiles[i].Best = best > worst && tiles[i].value == best
+		if tiles[i].value >= 0 {
+			low, high = max(low, tiles[i].low), min(high, tiles[i].high)
+		}
 	}
-	add("Coverage", cells[3], missing)
+
+	if low <= high && best > worst {
+		f.TileNote = "All intervals overlap."
+	}
+	runners := len(run.Info.Runners)
+	if prompts := len(tiles) / runners; prompts == 1 || runners == 1 {
+		f.Tiles = tiles[:min(len(tiles), mostTiles)]
+		return
+	}
+	for r := range run.Info.Runners {
+		f.Across = append(f.Across, text.OneLine(run.Info.Runners[r].ID))
+	}
+	for row := range slices.Chunk(tiles, runners) {
+		f.Grid = append(f.Grid, gridRow{text.OneLine(g.Columns[len(f.Grid)*runners].Prompt), row})
+	}
+}
+
+// totals adds the figures of a run as a whole.
+func (f *runFront) totals(run *plumb.Run, all analyze.Rate) {
+	add := func(name, value, more string) {
+		if more != "" {
+			value += " (" + more + ")"
+		}
+		f.Totals = append(f.Totals, [2]string{name, value})
+	}
+	missing := ""
+	if all.Errored > 0 {
+		missing = text.Plural(all.Errored, "error")
+	}
+	if all.NotRun() > 0 {
+		missing = strings.TrimPrefix(missing+", "+text.Count(all.NotRun())+" not run", ", ")
+	}
+	add("coverage", report.RateCells(all, "–")[3], missing)
 	spent := analyze.Spent(run, -1)
 	if spent.Sessions > 0 {
-		cost, more := "unknown", strings.Trim(report.NoPrice(run), " ()")
-		if spent.Priced(run) {
-			cost, more, _ = strings.Cut(report.CostWords(spent, run), ", ")
-		}
-		add("Cost", cost, more)
+		add("cost", report.CostWords(spent, run), "")
 	}
 	if spent.InputTokens+spent.OutputTokens > 0 {
 		more := brief1000(spent.InputTokens) + " in, " + brief1000(spent.OutputTokens) + " out"
 		if spent.CacheTokens > 0 {
 			more += "; " + brief1000(spent.CacheTokens) + " in from the cache"
 		}
-		add("Tokens", brief1000(spent.InputTokens+spent.OutputTokens), more)
+		add("tokens", brief1000(spent.InputTokens+spent.OutputTokens), more)
 	}
-	add("Time", text.Millis(results.DurationMs(run)), report.TimesWords(run, "–"))
-	cached := ""
-	if spent.Cached > 0 {
-		cached = text.Count(spent.Cached) + " from the cache"
+	add("time", text.Millis(results.DurationMs(run)), report.TimesWords(run, "–"))
+	if spent.Sessions != all.Planned || spent.Cached > 0 {
+		cached := ""
+		if spent.Cached > 0 {
+			cached = text.Count(spent.Cached) + " from the cache"
+		}
+		add("sessions", text.Count(spent.Sessions), cached)
 	}
-	add("Sessions", text.Count(spent.Sessions), cached)
 }
 
 // brief1000 renders a large number with three digits: 12.3k, 4.56M.
@@ -238,44 +369,59 @@ func brief1000(n int64) string {
 	return text.Count(n)
 }
 
-func (f *runFront) rates(run *plumb.Run, all analyze.Breakdown) {
-	add := func(kind, name string, cells []string, known bool, value, lo, hi float64) {
-		x := rateRow{
-			Name: text.OneLine(name), Kind: kind, Passed: cells[0], Rate: cells[1], Interval: cells[2], Coverage: cells[3],
-		}
-		if known {
-			x.Low, x.Width, x.Value, x.Known = math.Round(lo*1000)/10, math.Round((hi-lo)*1000)/10,
-				math.Round(value*1000)/10, true
-		}
-		f.Rates = append(f.Rates, x)
+// rates adds the rates of the parts of a run. What pools several columns has no interval: the same
+// cases asked several times are not more cases. The rate of a single column is on its tile.
+func (f *runFront) rates(run *plumb.Run, all analyze.Breakdown, g *report.Grid) {
+	add := func(kind, name string, cells []string, bar template.HTML) {
+		f.Bars = f.Bars || bar != ""
+		f.Rates = append(f.Rates, rateRow{text.OneLine(name), kind, cells[0], cells[1], cells[2], cells[3], bar})
 	}
-	row := func(kind, name string, r analyze.Rate) {
-		value, _ := r.Value()
+	noted := false
+	row := func(kind, name string, r analyze.Rate, pooled bool) {
+		cells := report.RateCells(r, "–")
+		value, known := r.Value()
 		lo, hi, ok := r.Interval()
-		add(kind, name, report.RateCells(r, "–"), ok, value, lo, hi)
+		var bar template.HTML
+		if pooled {
+			cells[2], noted = "–", true
+		} else if known && ok {
+			bar = barOf(value, lo, hi, true)
+		}
+		add(kind, name, cells, bar)
 	}
-	repeats := func(r analyze.Rate, whole bool) {
-		for _, x := range report.RepeatRows(run, r, whole, "–") {
-			add("samples", x.Name, x.Cells, x.OK, x.Value, max(0, x.Lo), min(1, x.Hi))
+	repeats := func(rows []report.RepeatRow) {
+		for _, x := range rows {
+			var bar template.HTML
+			if x.OK {
+				bar = barOf(x.Value, max(0, x.Lo), min(1, x.Hi), true)
+			}
+			add("samples", x.Name, x.Cells, bar)
 		}
 	}
+	prompts := g != nil && len(g.Columns) > len(run.Info.Runners)
 	for i := range run.Info.Runners {
 		rate := analyze.RunnerRates(run, i).Overall
-		row("runner", report.RunnerTitle(&run.Info.Runners[i]), rate)
-		repeats(rate, true)
+		rows := report.RepeatRows(run, rate, true, "–")
+		if prompts || len(rows) > 0 {
+			row("runner", report.RunnerTitle(&run.Info.Runners[i]), rate, prompts)
+		}
+		repeats(rows)
 		for _, note := range report.RepeatNotes(run, rate) {
 			f.RateNotes = append(f.RateNotes, report.NotePrefix(run, i)+note)
 		}
 	}
-	if len(run.Info.Runners) > 1 {
-		row("all", "all runners", all.Overall)
-		repeats(all.Overall, false)
-	}
 	for _, list := range report.RateLists(&all) {
 		for _, r := range list.Rates[:min(len(list.Rates), listLength)] {
-			row(list.Kind, cmp.Or(r.Name, "none"), r)
-			repeats(r, false)
+			pooled := g != nil && (list.Kind != "prompt" || len(run.Info.Runners) > 1)
+			row(list.Kind, cmp.Or(r.Name, "none"), r, pooled)
+			if !pooled {
+				repeats(report.RepeatRows(run, r, false, "–"))
+			}
 		}
+	}
+	if noted {
+		f.RateNotes = append(f.RateNotes,
+			"A row over several columns has no interval: cases that are asked several times are not more cases.")
 	}
 	f.Head = report.FigureHead()
 	for _, g := range report.FigureGroups(run, true, "–") {
@@ -375,9 +521,12 @@ func failedOf(src *report.Source, run *plumb.Run, i int) (failure, error) {
 		x.Asked = fold(s.Report.Prompt)
 	}
 	if c.Status == plumb.StatusUnexpectedPassed {
+		x.Class = w.Label
 		x.Why.Message = results.UnexpectedPass
 	} else {
-		x.Class = report.ClassLabel(c.Class, c.Origin)
+		if x.Class = report.ClassLabel(c.Class, c.Origin); c.Class != nil && *c.Class == plumb.OriginAssertion.Class() {
+			x.Class = ""
+		}
 		x.Why = report.WhyOf(c.Execution, s)
 		x.Answer, _ = clip(s.Output(), report.ExcerptText)
 		if s != nil {
@@ -386,6 +535,14 @@ func failedOf(src *report.Source, run *plumb.Run, i int) (failure, error) {
 		x.Why.Explain = c.AskAbout(src, s)
 	}
 	x.Why.Counts = c.Counts()
+	x.Line = x.Why.Message
+	if len(x.Why.Checks) > 0 {
+		x.Line = cmp.Or(x.Why.Checks[0].Reason, x.Why.Checks[0].Name)
+		if x.Why.Checks[0].Got == x.Answer {
+			x.Answer = "" // it is there already
+		}
+	}
+	x.Line = text.Line(x.Line, 200)
 	return x, nil
 }
 

@@ -109,7 +109,7 @@ function shown(view) { document.documentElement.dataset.shown = view; }
 
 // clear keeps the target of a scroll below the bars that stick to the top of the window.
 function clear() {
-  const bar = view ? $("view").querySelector(".bar2") : $("filters");
+  const bar = view ? $("view").querySelector(".bar2") : $("filters") || $("pairtools");
   const under = bar && getComputedStyle(bar).position === "sticky" ? parseFloat(getComputedStyle(bar).top) + bar.offsetHeight : document.querySelector(".top").offsetHeight;
   document.documentElement.style.setProperty("--under", under - 1 + "px");
   document.documentElement.style.scrollPaddingTop = under + 12 + "px";
@@ -174,13 +174,13 @@ async function walk(by) {
   }
 }
 
-// select moves the focus through the failures, and from the last one into the matrix. Enter opens
-// the focused one.
+// select moves the focus through the failures, and from the first one back into the matrix. Enter
+// opens the focused one.
 function select(by) {
   const all = candidates(), at = all.indexOf(document.activeElement);
   const next = all[at < 0 ? (by > 0 ? 0 : all.length - 1) : at + by];
   if (next) choose(next);
-  else if (by > 0 && matrix) matrix.enter();
+  else if (matrix && (by < 0 || !all.length)) matrix.enter();
 }
 
 // choose focuses a link of the first page and marks what it belongs to.
@@ -223,8 +223,7 @@ let stored = "auto";
 try { stored = localStorage.getItem("plumb-theme"); } catch { /* blocked, for example on file: URLs */ }
 theme(themes.includes(stored) ? stored : "auto");
 for (const code of document.querySelectorAll("code.command")) code.replaceWith(commandNode(code.textContent));
-const drawn = overview(); // the first page is complete
-pairsView();
+const drawn = Promise.all([overview(), pairsView()]); // the first page is complete
 keyboard();
 route();
 document.documentElement.dataset.ready = "yes";

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"html/template"
 	"slices"
 	"strings"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/analyze"
+	"github.com/plumb-eval/plumb/internal/chart"
 	"github.com/plumb-eval/plumb/internal/report"
 	"github.com/plumb-eval/plumb/internal/results"
 	"github.com/plumb-eval/plumb/internal/text"
@@ -26,6 +28,7 @@ type column struct {
 	Index            int    // the runner
 	Prompt, Runner   string // Prompt is "" in suites without prompts
 	Passed, Interval string
+	Share            template.HTML `redact:"-"` // how its executions ended
 }
 
 // matrixRow is a row of the matrix: an item, which is a case as the suite has it, before its prompts.
@@ -89,7 +92,7 @@ func (f *runFront) matrix(run *plumb.Run) {
 				}
 			}
 			cells := report.RateCells(analyze.RateOf(run, of), "–")
-			f.Columns = append(f.Columns, column{r, text.OneLine(prompt), f.Runners[r], cells[0], cells[2]})
+			f.Columns = append(f.Columns, column{r, text.OneLine(prompt), f.Runners[r], cells[0], cells[2], sharesOf(run, of)})
 		}
 	}
 	shown := make(map[int]bool, min(len(run.Executions), maxExecutions))
@@ -97,8 +100,9 @@ func (f *runFront) matrix(run *plumb.Run) {
 		shown[i] = true
 	}
 	counts := map[string]int{}
+	words := report.Words()
 	for _, cases := range rows {
-		row, any := matrixRow{}, false
+		row, any, most := matrixRow{}, false, len(words)-1
 		for _, c := range cases {
 			for r := range runners {
 				if c < 0 {
@@ -107,6 +111,7 @@ func (f *runFront) matrix(run *plumb.Run) {
 				}
 				x := f.cell(run, c*len(runners)+r, shown)
 				counts[x.Word]++
+				most = min(most, slices.IndexFunc(words, func(w report.Word) bool { return w.Name == x.Word }))
 				any = any || shown[x.At]
 				row.Cells = append(row.Cells, x)
 			}
@@ -118,6 +123,7 @@ func (f *runFront) matrix(run *plumb.Run) {
 				}
 			}
 		}
+		f.rowWords = append(f.rowWords, words[most].Name)
 		f.Tags, f.Groups = addNames(f.Tags, row.Tags...), addNames(f.Groups, row.Category)
 		if any {
 			f.Rows = append(f.Rows, row)
@@ -130,6 +136,20 @@ func (f *runFront) matrix(run *plumb.Run) {
 			f.Legend = append(f.Legend, legendWord{w.Name, w.Mark, w.Label, n})
 		}
 	}
+}
+
+// sharesOf draws how some executions ended.
+func sharesOf(run *plumb.Run, of []int) template.HTML {
+	counts := map[string]int{}
+	for _, i := range of {
+		counts[report.WordOf(&run.Executions[i]).Name]++
+	}
+	var parts []chart.Part
+	for _, name := range []string{"pass", "xfail", "skipped", "error", "xpass", "fail"} {
+		w := report.WordNamed(name)
+		parts = append(parts, chart.Part{Name: w.Label, Class: name, Count: counts[name]})
+	}
+	return chart.Shares("", parts).SVG
 }
 
 // addNames adds names that a list lacks, up to its limit.
@@ -177,7 +197,8 @@ func timeOf(e *plumb.Execution) string {
 // answer is what the matrix shows of one execution: what was asked, and the answers.
 type answer struct {
 	At int `json:"at"`
-	// Prompt is present in the first answer of each case, because all runners get the same prompt.
+	// Prompt is present in the first answer of each case, because all runners get the same prompt; in
+	// a comparison, in each answer.
 	Prompt string `json:"prompt,omitempty"`
 	Tries  []try  `json:"tries"`
 }
@@ -210,9 +231,10 @@ func newAnswerSheet(left int) *answerSheet {
 	return &answerSheet{left: left, asked: map[string]bool{}, blocks: []int{}}
 }
 
-// add adds the answers of an execution.
-func (a *answerSheet) add(b *blockWriter, c *report.Cell, rec *results.Recording) error {
-	x := answer{At: c.Index, Tries: []try{}}
+// add adds the answers of the execution that the page has at an index. Those with the same key have
+// the same prompt.
+func (a *answerSheet) add(b *blockWriter, at int, key string, rec *results.Recording) error {
+	x := answer{At: at, Tries: []try{}}
 	for _, sessions := range rec.Repetitions {
 		s := results.Final(sessions)
 		t := try{Repetition: s.Repetition, Session: s.Number}
@@ -226,7 +248,7 @@ func (a *answerSheet) add(b *blockWriter, c *report.Cell, rec *results.Recording
 		if r := s.Report; r != nil {
 			t.In, t.Out, t.CostUSD = r.Usage.InputTokens, r.Usage.OutputTokens, r.CostUSD
 			t.LatencyMs = cmp.Or(r.LatencyMs, r.DurationMs)
-			if !a.asked[c.Info.ID] {
+			if !a.asked[key] {
 				x.Prompt, _ = clip(r.Prompt, answerBytes)
 			}
 		}
@@ -244,7 +266,7 @@ func (a *answerSheet) add(b *blockWriter, c *report.Cell, rec *results.Recording
 		return nil
 	}
 	a.left -= len(data)
-	a.asked[c.Info.ID] = a.asked[c.Info.ID] || x.Prompt != ""
+	a.asked[key] = a.asked[key] || x.Prompt != ""
 	a.in++
 	if a.text.Len() > 0 {
 		a.text.WriteByte(',')

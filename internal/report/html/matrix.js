@@ -6,13 +6,13 @@ function readMatrix() {
   const region = $("matrix").querySelector(".scroll"), table = region.querySelector("table"), byAt = new Map(index.executions.map((x) => [x.at, x]));
   const columns = [...table.querySelectorAll("thead th")].slice(1).map((th, i) => {
     const small = th.querySelector("small");
-    return {i, prompt: th.dataset.prompt, runner: Number(th.dataset.runner), name: th.dataset.name, rate: small.firstChild.data.trim(), interval: small.querySelector("span")?.textContent || ""};
+    return {i, prompt: th.dataset.prompt, runner: Number(th.dataset.runner), name: th.dataset.name, rate: small.firstChild.data.trim(), share: th.querySelector("svg"), asked: ""};
   });
   const rows = [...table.querySelectorAll("tbody tr")].map((tr) => {
     const row = {item: tr.querySelector("bdi").textContent, group: tr.dataset.group || "", tags: (tr.dataset.tags || "").split("\n").filter(Boolean), cells: []};
     row.cells = [...tr.querySelectorAll("td")].map((td, i) => td.dataset.at === undefined ? null : {
       row, column: columns[i], at: Number(td.dataset.at), word: td.className, flaky: "flaky" in td.dataset, sure: td.title, shown: Boolean(td.querySelector("a")),
-      more: td.querySelector("b")?.textContent || "", time: td.querySelector("i")?.textContent || "", x: byAt.get(Number(td.dataset.at)), tries: [], prompt: "", chosen: 0, out: false, open: false,
+      more: td.querySelector("b")?.textContent || "", time: td.querySelector("i")?.textContent || "", x: byAt.get(Number(td.dataset.at)), tries: [], prompt: "", question: "", chosen: 0, out: false, open: false,
     });
     return row;
   });
@@ -35,24 +35,78 @@ async function readAnswers(rows) {
       c.first = c.chosen = Math.max(0, a.tries.findIndex((t) => best && t.repetition === best.repetition));
     }
   }
-  for (const c of cells.values()) c.prompt = prompts.get(Math.floor(c.at / runners)) || "";
+  for (const c of cells.values()) c.prompt = c.question = prompts.get(Math.floor(c.at / runners)) || "";
 }
 
-// rowPrompt returns the prompt of a row if all its shown cells have the same.
-function rowPrompt(m, row) {
-  const asked = new Set(m.shownColumns().map((col) => row.cells[col.i]).filter((c) => c && c.prompt).map((c) => c.prompt));
+// readQuestions splits the prompts of each column into what they have in common, which is the prompt
+// as the suite has it, and what is different in each row: the question. The log has only the whole.
+function readQuestions({columns, rows}) {
+  const split = new Map(columns.map((col) => [col.prompt, commonOf(rows.map((r) => r.cells[col.i]).filter((c) => c && c.prompt).map((c) => c.prompt), columns.some((c) => c.prompt))]));
+  for (const col of columns) {
+    const [before, after] = split.get(col.prompt);
+    if (!before && !after) continue;
+    col.asked = (before.trimEnd() + " … " + after.trimStart()).trim();
+    for (const r of rows) {
+      const c = r.cells[col.i];
+      if (c && c.prompt) c.question = c.prompt.slice(before.length, c.prompt.length - after.length).trim();
+    }
+  }
+}
+
+// commonOf returns the words with which all texts start and end. Without a name of the prompt, only
+// whole sentences count: questions start alike.
+function commonOf(texts, named) {
+  const all = [...new Set(texts)], none = ["", ""];
+  if (all.length < 2) return none;
+  let [first, ...rest] = all, from = first.length, to = first.length;
+  for (const text of rest) {
+    let n = 0;
+    while (n < from && text[n] === first[n]) n++;
+    from = n;
+    n = 0;
+    while (n < to && text[text.length - 1 - n] === first[first.length - 1 - n]) n++;
+    to = n;
+  }
+  const shortest = Math.min(...all.map((t) => t.length));
+  to = Math.min(to, shortest - from);
+  const before = first.slice(0, from).replace(named ? /\S+$/ : /[^.:!?\n]*$/, ""), after = to ? first.slice(-to).replace(/^\S+/, "") : "";
+  return before.length + after.length < (named ? 4 : 20) ? none : [before, after];
+}
+
+// rowQuestion returns the question of a row if all its shown cells have the same.
+function rowQuestion(m, row) {
+  const asked = new Set(m.shownColumns().map((col) => row.cells[col.i]).filter((c) => c && c.question).map((c) => c.question));
   return asked.size === 1 ? [...asked][0] : "";
+}
+
+// orders are how the rows can be sorted; a number sorts by a column, failures first.
+const orders = {differs: "differences first", suite: "order of the suite", name: "by name"};
+const urgency = {fail: 0, xpass: 1, error: 2, pass: 4, xfail: 4, skipped: 5};
+
+// sorted returns the rows in the order that a reader chose.
+function sorted(m, rows) {
+  if (m.order === "suite") return rows;
+  const cells = (r) => m.shownColumns().map((col) => r.cells[col.i]).filter(Boolean);
+  const rank = (r) => {
+    if (typeof m.order === "number") return r.cells[m.order] ? urgency[r.cells[m.order].word] : 9;
+    const at = cells(r).map((c) => urgency[c.word]), least = Math.min(9, ...at);
+    if (least < 3) return least * 2 + (at.some((n) => n !== least) ? 0 : 1);
+    return new Set(cells(r).map(answerOf).filter(Boolean).map((a) => a.trim())).size > 1 ? 7 : 8;
+  };
+  if (m.order === "name") return [...rows].sort((a, b) => a.item.localeCompare(b.item, "en", {numeric: true}));
+  return rows.map((r) => [rank(r), r]).sort((a, b) => a[0] - b[0]).map(([, r]) => r);
 }
 
 const answerOf = (c) => c && c.tries[c.chosen] && c.tries[c.chosen].answer || "";
 
 // figures that a reader can choose for the cells, and what they start with.
-const figures = {prompt: "prompts", answer: "answers", reason: "reasons", latency: "latency", tokens: "tokens", cost: "cost", score: "score"};
+const texts = ["prompt", "answer", "reason"];
+const figures = {prompt: "whole prompts", answer: "answers", reason: "reasons", latency: "latency", tokens: "tokens", cost: "cost", score: "score"};
 
 // matrixView draws the matrix. It creates the rows near the window only.
 function matrixView({columns, rows}) {
-  const agents = Boolean($("metric"));
-  const m = {columns, rows, show: new Set(agents ? ["latency"] : ["prompt", "answer", "reason", "latency"]), on: new Set(columns.map((c) => c.i)), base: -1, needle: "", metric: "", visible: rows};
+  const agents = Boolean($("metric")), few = columns.length < 5 && window.innerWidth > 640;
+  const m = {columns, rows, agents, unfolded: new Set(), order: "differs", show: new Set(agents || !few ? [] : ["answer", "reason"]), on: new Set(columns.map((c) => c.i)), base: -1, needle: "", metric: "", visible: rows};
   let list = null, at = {row: rows[0], i: 0};
   const head = el("div.mhead", {role: "rowgroup"}), body = el("div.mbody", {role: "presentation"});
   const grid = el("div.matrix", {role: "grid", "aria-labelledby": "h-matrix", "aria-colcount": columns.length + 1}, head, body);
@@ -60,7 +114,7 @@ function matrixView({columns, rows}) {
   body.addEventListener("scroll", () => { head.scrollLeft = body.scrollLeft; });
 
   m.shownColumns = () => columns.filter((c) => m.on.has(c.i));
-  m.wide = () => ["prompt", "answer", "reason"].some((k) => m.show.has(k));
+  m.wide = () => texts.some((k) => m.show.has(k));
   m.current = (c) => at.row === c.row && at.i === c.column.i;
 
   const rowNode = (row, i) => el("div.mrow", {role: "row", "aria-rowindex": i + 2}, rowHead(m, row), m.shownColumns().map((col) => cellNode(m, row, col)));
@@ -69,9 +123,10 @@ function matrixView({columns, rows}) {
     const cols = m.shownColumns();
     if (list) list.close();
     grid.classList.toggle("wide", m.wide());
+    grid.classList.toggle("many", cols.length > 6);
     grid.style.setProperty("--n", cols.length);
     grid.setAttribute("aria-rowcount", m.visible.length + 1);
-    head.replaceChildren(el("div.mrow", {role: "row", "aria-rowindex": 1}, el("div.rowhead", {role: "columnheader"}, "case"), cols.map((c) => columnHead(m, c))));
+    head.replaceChildren(el("div.mrow", {role: "row", "aria-rowindex": 1}, el("div.rowhead", {role: "columnheader"}, cols.length && !cols[0].prompt ? templateNode(m, cols[0]) || "" : "", el("span", plural(m.visible.length, "case"))), cols.map((c) => columnHead(m, c))));
     body.replaceChildren();
     if (!m.visible.includes(at.row) || !m.on.has(at.i)) at = {row: m.visible[0], i: cols.length ? cols[0].i : 0};
     const parts = [], size = 20;
@@ -79,7 +134,7 @@ function matrixView({columns, rows}) {
       const items = m.visible.slice(from, from + size);
       parts.push({n: items.length, load: () => items});
     }
-    const mine = list = windowed(body, parts, rowNode, m.wide() ? 140 : 32);
+    const mine = list = windowed(body, parts, rowNode, m.wide() ? 100 : 40);
     for (const p of parts) p.node.setAttribute("role", "rowgroup");
     list.watch();
     list.keep();
@@ -128,8 +183,7 @@ function matrixView({columns, rows}) {
   m.enter = () => { if (at.row && at.row.cells[at.i]) m.go(at.row, at.i); else m.move(0, 1); };
   m.diff = (i) => {
     m.base = i;
-    const select = $("matrixtools").querySelector("select");
-    if (select) select.value = i;
+    $("base").value = i;
     m.draw();
   };
   grid.addEventListener("focusin", (e) => {
@@ -158,7 +212,7 @@ function matrixView({columns, rows}) {
     if (!c || e.altKey || e.ctrlKey || e.metaKey) return;
     const act = {
       ArrowLeft: () => m.move(0, -1), h: () => m.move(0, -1), ArrowRight: () => m.move(0, 1), l: () => m.move(0, 1),
-      ArrowUp: () => m.move(-1, 0), k: () => m.move(-1, 0) || lastCard(), ArrowDown: () => m.move(1, 0), j: () => m.move(1, 0),
+      ArrowUp: () => m.move(-1, 0), k: () => m.move(-1, 0), ArrowDown: () => m.move(1, 0), j: () => m.move(1, 0) || select(1),
       "[": () => step(c, -1), "]": () => step(c, 1), y: () => copy(answerOf(c), "the answer"), d: () => { m.diff(m.base === c.column.i ? -1 : c.column.i); m.go(c.row, c.column.i); },
       " ": () => e.target.matches(".go") && m.unfold(c),
     }[e.key];
@@ -167,9 +221,16 @@ function matrixView({columns, rows}) {
     e.stopPropagation();
     act();
   });
-  const lastCard = () => {
-    const cards = candidates();
-    if (cards.length) choose(cards[cards.length - 1]);
+  // The whole cell opens the session, but not while the reader selects a text.
+  grid.addEventListener("click", (e) => {
+    const cell = e.target.closest(".mcell"), link = cell && cell.querySelector("a.go");
+    if (link && !e.target.closest("a, button") && !String(getSelection())) link.click();
+  });
+  m.sort = (order, column) => {
+    m.order = order;
+    $("order").value = order;
+    m.changed();
+    if (column) head.querySelectorAll(".colhead")[m.shownColumns().indexOf(column)].querySelector("button").focus({preventScroll: true});
   };
   m.print = () => list && list.print();
   matrixTools(m);
@@ -186,13 +247,13 @@ function matrixTools(m) {
     else set.delete(key);
     m.changed();
   };
-  const answers = el("button.chip", {type: "button", "aria-pressed": String(m.wide()), onclick: () => {
+  const answers = el("button.chip", {type: "button", title: "Whole answers, or a line of each", onclick: () => {
     const on = !m.wide();
-    for (const k of ["prompt", "answer", "reason"]) {
+    for (const k of ["answer", "reason"]) {
       if (on) m.show.add(k);
       else m.show.delete(k);
     }
-    for (const input of boxes.querySelectorAll("input")) input.checked = m.show.has(input.name);
+    if (!on) m.show.delete("prompt");
     m.changed();
   }}, "answers");
   const boxes = menu("Show ▾", Object.entries(figures).map(([key, name]) => {
@@ -201,15 +262,19 @@ function matrixTools(m) {
     return label;
   }));
   const name = (c) => [c.prompt, index.runners.length > 1 || !c.prompt ? c.name : ""].filter(Boolean).join(" · ");
-  box.append(answers, boxes);
-  if (m.columns.length > 1) {
+  const option = (value, text) => el("option", {value: value}, text), many = m.columns.length > 1;
+  box.append(el("select", {id: "order", "aria-label": "Order of the rows", onchange: (e) => m.sort(e.target.value in orders ? e.target.value : Number(e.target.value))},
+    Object.entries(orders).map(([key, text]) => option(key, key === "differs" && !many ? "failures first" : text)), many && m.columns.map((c) => option(c.i, "failures of " + name(c)))), answers, m.agents ? "" : boxes);
+  if (many) {
     box.append(menu("Columns ▾", m.columns.map((c) => box1(name(c), true, toggle(m.on, c.i)))),
-      el("label", "diff against ", el("select", {onchange: (e) => m.diff(Number(e.target.value))}, el("option", {value: -1}, "nothing"), m.columns.map((c) => el("option", {value: c.i}, name(c))))));
+      el("select", {id: "base", "aria-label": "Compare the words with a column", onchange: (e) => m.diff(Number(e.target.value))}, option(-1, "no diff"), m.columns.map((c) => option(c.i, "diff: " + name(c)))));
   }
   box.append(menu("Download ▾", ["csv", "json"].map((kind) => el("button", {type: "button", onclick: () => download(m, kind)}, kind.toUpperCase() + " of what is shown"))));
-  box.append(el("span.dim.hints", el("kbd", "h"), el("kbd", "j"), el("kbd", "k"), el("kbd", "l"), " move ", el("kbd", "Space"), " unfold ", el("kbd", "Enter"), " open ", el("kbd", "?"), " all keys"));
   box.hidden = false;
-  m.pressed = () => answers.setAttribute("aria-pressed", String(m.wide()));
+  m.pressed = () => {
+    answers.setAttribute("aria-pressed", String(m.wide()));
+    for (const input of boxes.querySelectorAll("input")) input.checked = m.show.has(input.name);
+  };
   // A menu closes when the reader does something else.
   document.addEventListener("click", (e) => { for (const d of box.querySelectorAll("details[open]")) if (!d.contains(e.target)) d.open = false; });
   box.addEventListener("keydown", (e) => {

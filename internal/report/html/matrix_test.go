@@ -125,6 +125,12 @@ func (b *browser) inMatrix(l *reporttest.Log) {
 	b.toMatrix()
 }
 
+// inOrder shows the rows in the order of the suite.
+func (b *browser) inOrder() {
+	b.t.Helper()
+	ask[any](b, `(() => { const e = document.getElementById("order"); e.value = "suite"; e.dispatchEvent(new Event("change")); })()`)
+}
+
 // toMatrix scrolls to the first rows of the matrix.
 func (b *browser) toMatrix() {
 	b.t.Helper()
@@ -164,16 +170,41 @@ func TestHTMLAnswers(t *testing.T) {
 			t.Errorf("cell %d has %q: %s", at, text, got)
 		}
 	}
-	if text := b.text(".mhead"); !strings.Contains(text, "tutor\ngpt-5-mini\n17/20") || b.number(".colhead") != 4 {
+	// The head of a column has the prompt once, that of a row the question.
+	if text := b.text(".mhead"); !strings.Contains(text, "tutor gpt-5-mini") || b.number(".colhead") != 4 ||
+		!strings.Contains(text, "Capital of …") || strings.Count(text, "You are a patient geography tutor.") != 1 {
 		t.Errorf("the columns are %s", text)
 	}
-	has(0, "✓ pass", "Capital of France?", "Paris", "180ms")
-	has(11, "✗ fail", "You are a patient geography tutor. A pupil", `does not contain "Canberra"`)
-	lacks(11, "do not praise")
-	if text := b.text("#failures .card:nth-of-type(2)"); !strings.Contains(text, "Capital of Brazil?") {
-		t.Errorf("the card of a failure does not show what was asked: %s", text)
+	// What differs comes first; the reader can ask for other orders.
+	first := func(want string) {
+		t.Helper()
+		b.wait(fmt.Sprintf(`document.querySelector(".mbody .id")?.textContent === %q`, want))
 	}
-	// More of a cell, and less.
+	first("capital-of-australia")
+	b.click(".colhead:nth-child(2) button")
+	first("capital-of-brazil")
+	b.wait(`document.activeElement.closest(".colhead:nth-child(2)[aria-sort]")`)
+	b.click(".colhead:nth-child(2) button")
+	first("capital-of-australia")
+	b.inOrder()
+	first("capital-of-france")
+	if text := b.text(".mbody .rowhead"); !strings.Contains(text, "France?") || strings.Contains(text, "Capital of France?") {
+		t.Errorf("the first row is %s", text)
+	}
+	has(0, "✓", "pass", "Paris")
+	has(11, "✗", "fail", `does not contain "Canberra"`)
+	lacks(11, "tutor")
+	ask[any](b, `document.querySelector("#failures .card:nth-of-type(2) details").open = true`)
+	if text := b.text("#failures .card:nth-of-type(2)"); !strings.Contains(text, "Capital of Brazil?") {
+		t.Errorf("the failure does not show what was asked: %s", text)
+	}
+	// The whole cell opens the session.
+	b.click(".mcell[data-at='11'] .a")
+	b.sees("x11")
+	b.press(kb.Escape)
+	b.sees("")
+	// Whole prompts on demand; more of a cell, and less.
+	ask[any](b, `document.querySelector("#matrixtools [name=prompt]").click()`)
 	ask[any](b, `document.querySelector(".mcell[data-at='11'] .go").focus()`)
 	b.press(" ")
 	has(11, "do not praise")
@@ -202,20 +233,17 @@ func TestHTMLAnswers(t *testing.T) {
 		t.Errorf("%d columns are left", n)
 	}
 	b.toMatrix()
-	if text := b.text(".mbody .mrow .rowhead"); !strings.Contains(text, "Capital of France?") {
-		t.Errorf("the row does not show the prompt that its cells share: %s", text)
-	}
-	lacks(0, "Capital of France?")
 	chip("[data-row=differs]", 0, "0 of 8")
 	b.click("#clear")
 	ask[any](b, `document.querySelectorAll(".menu")[1].querySelectorAll("input").forEach((e, i) => { if (i > 1) e.click(); })`)
 	b.toMatrix()
 	// Figures on demand.
 	lacks(0, "$0.0021")
-	ask[any](b, `for (const name of ["tokens", "cost", "score"]) document.querySelector("#matrixtools [name=" + name + "]").click()`)
-	has(0, "100 → 20 tok", "$0.0021", "1.00")
+	lacks(0, "180ms")
+	ask[any](b, `for (const name of ["latency", "tokens", "cost", "score"]) document.querySelector("#matrixtools [name=" + name + "]").click()`)
+	has(0, "180ms", "100 → 20 tok", "$0.0021", "1.00")
 	// What differs from another column, by words.
-	b.do("base", chromedp.SendKeys(chromedp.CSS("#matrixtools select"), "tutor · gpt-5"))
+	b.do("base", chromedp.SendKeys(chromedp.CSS("#base"), "diff: tutor · gpt-5"))
 	b.wait(`document.querySelector(".mcell[data-at='3'] ins")`)
 	if del, ins := b.text(".mcell[data-at='3'] del"), b.text(".mcell[data-at='3'] ins"); strings.TrimSpace(del) != "It is the seat of" ||
 		!strings.HasPrefix(ins, "Many people expect") {
@@ -235,9 +263,12 @@ func TestHTMLAnswers(t *testing.T) {
 	}
 	b.press(kb.Escape)
 	b.click("#clear")
-	b.click("#matrixtools .chip") // without answers
-	lacks(0, "Paris")
-	has(0, "✓")
+	b.click("#matrixtools .chip") // a line of each answer
+	has(0, "✓", "Paris")
+	lacks(11, "does not contain")
+	if high := ask[float64](b, `document.querySelector(".mcell[data-at='11'] .line1").offsetHeight`); high > 30 {
+		t.Errorf("a line of an answer is %.0f pixels high", high)
+	}
 	b.shot("compact")
 }
 
@@ -249,6 +280,7 @@ func TestHTMLMatrixKeys(t *testing.T) {
 		t.Helper()
 		b.wait(fmt.Sprintf("document.activeElement.hash === %q", hash))
 	}
+	b.inOrder()
 	ask[any](b, `document.querySelector(".mcell .go").focus()`)
 	for _, step := range []struct{ key, want string }{
 		{"l", "#x1"},
@@ -285,21 +317,25 @@ func TestHTMLMatrixKeys(t *testing.T) {
 	// Repetitions.
 	ask[any](b, `scrollTo(0, 0)`)
 	b.reach(".mcell[data-at='0']")
-	if got := b.cell(0); !strings.Contains(got, "✗ fail 2/3 flaky") || !strings.Contains(got, "#2") || !strings.Contains(got, "Old Town") {
+	if got := b.cell(0); !strings.Contains(got, "2/3 flaky") || !strings.Contains(got, "✗") || !strings.Contains(got, "#2") || !strings.Contains(got, "Old Town") {
 		t.Errorf("the repetition that failed is not shown: %s", got)
 	}
 	ask[any](b, `document.querySelector(".mcell[data-at='0'] .go").focus()`)
 	b.press("]")
 	b.wait(`document.activeElement.hash === "#x0/3.1"`)
-	if got := b.cell(0); !strings.Contains(got, "✓ pass 2/3") || !strings.Contains(got, "Paris") {
+	if got := b.cell(0); !strings.Contains(got, "2/3") || !strings.Contains(got, "✓") || !strings.Contains(got, "Paris") {
 		t.Errorf("the third repetition: %s", got)
 	}
 	b.press("[[")
 	b.wait(`document.activeElement.hash === "#x0/1.1"`)
-	b.press("k") // back to the failures
-	b.wait(`document.activeElement.closest("#failures")`)
-	b.press("j")
+	b.press("k") // the first row
 	has("#x0/1.1")
+	for range 20 { // below the last row are the failures
+		b.press("j")
+	}
+	b.wait(`document.activeElement.closest("#failures")`)
+	b.press("k")
+	has("#x76")
 }
 
 // TestHTMLDownload: what is shown can be taken along as CSV and as JSON. No text is a formula.

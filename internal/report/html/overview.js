@@ -7,6 +7,7 @@ async function overview() {
   const read = readMatrix(), rows = read.rows, cells = rows.flatMap((r) => r.cells).filter(Boolean);
   try {
     await readAnswers(rows);
+    readQuestions(read);
   } catch (err) {
     $("answersleft").textContent = "The answers cannot be shown: " + err.message;
     $("answersleft").hidden = false;
@@ -17,6 +18,7 @@ async function overview() {
   const flaky = [...document.querySelectorAll("#flaky li")], title = $("h-failures") && $("h-failures").querySelector("small"), all = title && title.textContent;
   for (const c of cells) {
     const card = cards.get(c.at);
+    if (card && c.question && c.question !== c.prompt) card.querySelector(".line1").prepend(el("b", c.question.slice(0, 120)), " ");
     c.text = [c.row.item, ...c.row.tags, c.column.prompt, c.column.name, card && card.textContent, c.x && [c.x.reason, c.x.class, c.x.category].join(" "), c.prompt, ...c.tries.map((t) => t.answer + " " + t.reason)].join(" ").toLowerCase();
   }
   // What a filter of rows asks, of the columns that are shown.
@@ -30,7 +32,7 @@ async function overview() {
   const answered = (row) => m.shownColumns().map((col) => row.cells[col.i]).filter((c) => c && answerOf(c));
   const chips = document.querySelector("#filters .chips"), everything = el("button.chip", {type: "button", onclick: () => clearAll()}, "all ", el("b", count(cells.length)));
   chips.prepend(everything);
-  const rowChips = m.columns.length > 1 ? Object.entries({differs: "differs", one: "fails on one only"}).map(([key, name]) => {
+  const rowChips = m.columns.length > 1 ? Object.entries({differs: "differs", one: "only one fails"}).map(([key, name]) => {
     const chip = el("button.chip", {type: "button", "data-row": key, "aria-pressed": "false"}, name + " ", el("b"));
     chips.append(chip);
     return chip;
@@ -56,6 +58,7 @@ async function overview() {
       if (any) cases++;
       return any;
     });
+    m.visible = sorted(m, m.visible);
     const filtered = Boolean(state.text || state.words.size || state.rows.size || state.runner !== "" || state.group || state.tag);
     for (const [at, card] of cards) card.hidden = hidden.has(at);
     for (const item of flaky) item.hidden = hidden.has(Number(item.dataset.at));
@@ -106,22 +109,19 @@ async function overview() {
       const next = [...cards.values()].find((card) => !card.getClientRects().length);
       $("failures").classList.remove("folded");
       $("unfold").remove();
-      if (next) next.querySelector("h3 a").focus();
+      if (next) choose(next.querySelector("h3 a"));
     });
   }
-  if ($("metric")) {
-    $("metric").closest("p").hidden = false;
-    $("metric").addEventListener("change", (e) => {
-      m.metric = e.target.value;
-      m.draw();
-    });
-  }
+  if ($("metric")) $("metric").addEventListener("change", (e) => {
+    m.metric = e.target.value;
+    m.draw();
+  });
   $("deep").addEventListener("click", () => deepSearch(state.text));
   apply();
 }
 
-// candidates returns the links that j and k visit on the first page before the matrix: what was
-// found, and the failures.
+// candidates returns the links that j and k visit on the first page: what was found, and the
+// failures.
 function candidates() {
   return [...document.querySelectorAll("#found a, #failures .card h3 a, #unfold")].filter((e) => e.getClientRects().length);
 }

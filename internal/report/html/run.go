@@ -163,7 +163,7 @@ func (b *blockWriter) executions(src *report.Source, run *plumb.Run) (*pageIndex
 		if err != nil {
 			return nil, err
 		}
-		if err := sheet.add(b, &c, rec); err != nil {
+		if err := sheet.add(b, c.Index, c.Info.ID, rec); err != nil {
 			return nil, err
 		}
 		x.Runner, x.At = i%len(run.Info.Runners), i

@@ -55,6 +55,48 @@ func TestHTMLData(t *testing.T) {
 	golden.Equal(t, "testdata/agents.data.json", string(text)+"\n")
 }
 
+// TestHTMLTiles: nothing is added up over different prompts and models. Each column has its rate, the best
+// is marked, and what pools columns has no interval.
+func TestHTMLTiles(t *testing.T) {
+	front := func(l *reporttest.Log) *runFront {
+		t.Helper()
+		f, err := frontOf(&report.Source{Sessions: l.Sessions}, l.Run(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	f := front(matrixLog(20, 1))
+	if f.Heading != "5 of 20 cases failed in at least one of 4 columns, 1 not measured" {
+		t.Errorf("the heading is %q", f.Heading)
+	}
+	var got []string
+	for _, row := range f.Grid {
+		for i, x := range row.Tiles {
+			got = append(got, fmt.Sprint(row.Name, " ", f.Across[i], " ", x.Passed, " ", x.Interval, " ", x.More, x.Best, x.Bar != ""))
+		}
+	}
+	want := []string{
+		"short gpt-5 18/20 69–98 % false true", "short gpt-5-mini 18/20 69–98 % false true",
+		"tutor gpt-5 19/19 83–100 % 19/20 measuredtrue true", "tutor gpt-5-mini 17/20 63–95 % false true",
+	}
+	if fmt.Sprint(got) != fmt.Sprint(want) || len(f.Tiles) > 0 {
+		t.Errorf("the grid is %q", got)
+	}
+	for _, x := range f.Rates {
+		if x.Interval != "–" || x.Bar != "" || strings.Contains(x.Name, "all") {
+			t.Errorf("a row over several columns: %+v", x)
+		}
+	}
+	f = front(reporttest.Simple(4))
+	if f.Heading != "All 4 cases passed" || len(f.Tiles) != 1 || f.Tiles[0].Passed != "4/4" || f.Tiles[0].Best || len(f.Grid) > 0 {
+		t.Errorf("one column: %q, %+v, %+v", f.Heading, f.Tiles, f.Grid)
+	}
+	if f = front(brokenLog()); f.Heading != "No case was measured" || f.Tiles[0].More != "nothing was measured" || f.Tiles[0].Bar != "" {
+		t.Errorf("nothing measured: %q, %+v", f.Heading, f.Tiles)
+	}
+}
+
 // TestHTMLPolicy: the page may run its own script and use its own style, and nothing else, and it
 // needs nothing else.
 func TestHTMLPolicy(t *testing.T) {

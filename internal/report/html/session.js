@@ -184,8 +184,10 @@ function factsPart(x, s, head) {
   if (reads.length) part("Files read", el("details", {open: reads.length < 8}, el("summary", plural(reads.length, "file")), el("ul", reads.map((p) => el("li", pathNode(p, report.workspace))))));
   const notes = [...report.notes || [], head.omitted && "not shown: " + plural(head.omitted, "more list item")].filter(Boolean);
   if (notes.length) part("Notes", el("ul", notes.map((n) => el("li", n))));
-  const files = filesOf(report).map(([k, v]) => el("li", el("span.dim", k + " "), el("span.path", v)));
-  if (head.artifactDir) files.unshift(el("li", el("span.dim", "directory "), el("span.path", head.artifactDir)));
+  // The end of a path says most.
+  const file = (k, v) => el("li.file", el("span.dim", k), el("span.path.tail", {title: v}, el("bdi", {dir: "ltr"}, v)), el("button.tool", {type: "button", "aria-label": "copy the path of " + k, onclick: () => copy(v, "the path")}, "copy"));
+  const files = filesOf(report).map(([k, v]) => file(k, v));
+  if (head.artifactDir) files.unshift(file("directory", head.artifactDir));
   files.push(el("li", commandNode(head.show)));
   part("Files", el("ul", files));
   return aside;

@@ -215,6 +215,7 @@ func TestHTMLKeys(t *testing.T) {
 	b.sees("")
 	has("#x0") // where it was opened
 	// The matrix.
+	b.inOrder()
 	ask[any](b, `document.querySelector(".matrix a").focus()`)
 	for _, step := range []struct{ key, want string }{
 		{kb.ArrowRight, "#x1"},
@@ -342,6 +343,9 @@ func TestHTMLMatrix(t *testing.T) {
 	b.media("print")
 	if n := b.number("#failures .card"); n != 100 {
 		t.Errorf("%d of 100 failures are printed", n)
+	}
+	if n := b.number("#failures .card .check"); n != 100 {
+		t.Errorf("the reasons of %d of 100 failures are printed", n)
 	}
 	b.media("")
 	b.click("#unfold")
