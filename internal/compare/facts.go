@@ -101,7 +101,8 @@ func runFacts(info *plumb.RunInfo) []Fact {
 func (f *facts) workspace(info *plumb.RunInfo, s *plumb.Setup, recorded bool) {
 	w := info.Workspace
 	if w == nil {
-		f.add(VaryWorkspace, "workspace", none, info.Share.Whole())
+		working := func(r plumb.RunnerInfo) bool { return r.Kind != plumb.RunnerModel }
+		f.add(VaryWorkspace, "workspace", none, info.Share.Whole() || !slices.ContainsFunc(info.Runners, working))
 		return
 	}
 	f.add(VaryWorkspace, "workspace", cmp.Or(string(w.Mode), string(plumb.WorkspaceNone)), true)

@@ -38,7 +38,11 @@ func (c *Cell) Explain(src *Source, repetition, number int) string {
 
 // Command returns the command of plumb with a name that is about this execution alone.
 func (c *Cell) Command(name string, src *Source) string {
-	text := "plumb " + name + " " + ShellWord(c.Run.Info.ID) + " " + ShellWord(c.Info.ID)
+	run := c.Run.Info.ID
+	if !c.Run.Info.Share.Whole() && src.Dir != "" { // it is a log without a run directory
+		run = src.Dir
+	}
+	text := "plumb " + name + " " + ShellWord(run) + " " + ShellWord(c.Info.ID)
 	if len(c.Run.Info.Runners) > 1 {
 		text += " --runner " + ShellWord(c.Runner.ID)
 	}

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// Refuse is refuse.
+var Refuse = refuse
+
 // Lists returns the names of the fields on each list, by type: those that stay at scores, at answers,
 // and only at sessions.
 func Lists() map[reflect.Type][3][]string {

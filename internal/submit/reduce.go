@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"strings"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/plumb-eval/plumb"
@@ -24,11 +24,9 @@ const LineBytes = 64 << 10
 
 // Reduced describes a reduced log.
 type Reduced struct {
-	Share plumb.Share `json:"share"`
 	// Digest is "sha256:" and the SHA-256 of the log in hex digits.
 	Digest string `json:"digest"`
-	// Bytes is the size of the log, and Parts its lines by the type of their events, in the order of
-	// the vocabulary.
+	// Bytes is the size of the log, and Parts its lines by the type of their events.
 	Bytes int64  `json:"bytes"`
 	Parts []Part `json:"parts"`
 	// Cut counts answers that were cut, because a line has at most [LineBytes].
@@ -45,27 +43,21 @@ type Part struct {
 // Reduce writes the log of a run, reduced to a level. The same log and level give the same bytes,
 // whatever the machine. It removes the secrets that r knows, which a log of an earlier version may
 // hold.
-func Reduce(log *runlog.Log, share plumb.Share, r *redact.Redactor, to io.Writer) (*Reduced, error) {
+func Reduce(log *runlog.Log, share plumb.Share, r *redact.Redactor, to io.Writer) (Reduced, error) {
 	sum := sha256.New()
-	x := &reducer{share: share, out: runlog.NewEncoder(io.MultiWriter(to, sum)), Reduced: Reduced{Share: share}}
+	x := &reducer{share: share, out: runlog.NewEncoder(io.MultiWriter(to, sum))}
 	if !share.Whole() {
 		x.strip = newStrip(share)
-	}
-	for _, t := range []plumb.EventType{
-		plumb.EventRunStarted, plumb.EventPlanned, plumb.EventRunResumed, plumb.EventSessionStarted,
-		plumb.EventSessionFinished, plumb.EventSessionJudged, plumb.EventExecutionFinished, plumb.EventNote, plumb.EventRunFinished,
-	} {
-		x.Parts = append(x.Parts, Part{Type: t})
 	}
 	err := log.Read(func(ev plumb.Event) error {
 		clean, _ := redact.Clean(r, &ev)
 		return x.event(clean)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("reduce the run log: %w", err)
+		return x.Reduced, fmt.Errorf("reduce the run log: %w", err)
 	}
 	x.Digest = "sha256:" + hex.EncodeToString(sum.Sum(nil))
-	return &x.Reduced, nil
+	return x.Reduced, nil
 }
 
 // reducer reduces one log.
@@ -115,12 +107,12 @@ func (x *reducer) write(ev *plumb.Event) error {
 	if more := runlog.SealedLength(line) - LineBytes; x.strip != nil && more > 0 {
 		return x.shorten(ev, more)
 	}
-	for i := range x.Parts {
-		if p := &x.Parts[i]; p.Type == ev.Type {
-			size := int64(runlog.SealedLength(line) + len("\n"))
-			p.Lines, p.Bytes, x.Bytes = p.Lines+1, p.Bytes+size, x.Bytes+size
-		}
+	at := slices.IndexFunc(x.Parts, func(p Part) bool { return p.Type == ev.Type })
+	if at < 0 {
+		at, x.Parts = len(x.Parts), append(x.Parts, Part{Type: ev.Type})
 	}
+	size := int64(runlog.SealedLength(line) + len("\n"))
+	x.Parts[at].Lines, x.Parts[at].Bytes, x.Bytes = x.Parts[at].Lines+1, x.Parts[at].Bytes+size, x.Bytes+size
 	return x.out.Write(line)
 }
 
@@ -137,7 +129,7 @@ func (x *reducer) shorten(ev *plumb.Event, more int) error {
 		}
 		return x.write(&rest)
 	case r != nil && r.FinalOutput != "":
-		if !strings.Contains(strings.Join(r.Incomplete, " "), finalOutput) {
+		if !slices.Contains(r.Incomplete, finalOutput) {
 			r.Incomplete = append(r.Incomplete, finalOutput)
 			x.Cut++
 		}
@@ -157,9 +149,9 @@ func (x *reducer) shorten(ev *plumb.Event, more int) error {
 	return fmt.Errorf("event %s of case %q has more than the %s of a line", ev.Type, ev.Case, text.Size(LineBytes))
 }
 
-// Refuse returns why a run cannot be submitted, or nil. demo marks a run of the built-in recording,
+// refuse returns why a run cannot be submitted, or nil. demo marks a run of the built-in recording,
 // going one that another process performs, and partial allows a run that has not ended.
-func Refuse(run *plumb.Run, demo, going, partial bool) error {
+func refuse(run *plumb.Run, demo, going, partial bool) error {
 	info, t := &run.Info, &run.Totals
 	replayed := ""
 	for i := range info.Runners {

@@ -46,7 +46,7 @@ func logOf(tb testing.TB, events ...plumb.Event) *runlog.Log {
 	return runlog.At(name)
 }
 
-func reduce(tb testing.TB, log *runlog.Log, share plumb.Share) (string, *submit.Reduced) {
+func reduce(tb testing.TB, log *runlog.Log, share plumb.Share) (string, submit.Reduced) {
 	tb.Helper()
 	var b bytes.Buffer
 	r, err := submit.Reduce(log, share, nil, &b)
