@@ -130,14 +130,14 @@ func (a *app) account(address string) (origin, token string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	named := a.Getenv("PLUMB_SERVER")
+	named := a.Getenv(submit.ServerEnv)
 	if address = cmp.Or(address, named, saved.Last); address == "" {
 		return "", "", plumb.WithHint(errors.New("no server is known"), "give its address, such as https://plumb.example.com")
 	}
 	if origin, err = submit.Origin(address); err != nil {
 		return "", "", err
 	}
-	return origin, tokenFor(origin, cmp.Or(named, origin), a.Getenv("PLUMB_TOKEN"), saved), nil
+	return origin, tokenFor(origin, cmp.Or(named, origin), a.Getenv(submit.TokenEnv), saved), nil
 }
 
 // tokenFor returns the token for a server. That of the environment is for one server only.

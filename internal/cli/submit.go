@@ -133,7 +133,7 @@ func (a *app) newSending(p *project.Project, f submitFlags) (*sending, error) {
 		return nil, err
 	}
 	set := &p.Config.Server
-	server := cmp.Or(f.server, p.Getenv("PLUMB_SERVER"), set.URL, s.saved.Last)
+	server := cmp.Or(f.server, p.Getenv(submit.ServerEnv), set.URL, s.saved.Last)
 	s.want = submit.Wanted{
 		Project: cmp.Or(f.project, set.Project, "default"), Partial: f.partial,
 		Share: cmp.Or(plumb.Share(f.share), set.Share, plumb.ShareScores),
@@ -161,7 +161,7 @@ func (a *app) newSending(p *project.Project, f submitFlags) (*sending, error) {
 // server of this command.
 func (s *sending) client(origin string) *submit.Client {
 	get := s.project.Getenv
-	return s.app.client(origin, tokenFor(origin, cmp.Or(get("PLUMB_SERVER"), s.want.Server), get("PLUMB_TOKEN"), s.saved), s.http)
+	return s.app.client(origin, tokenFor(origin, cmp.Or(get(submit.ServerEnv), s.want.Server), get(submit.TokenEnv), s.saved), s.http)
 }
 
 func (a *app) client(origin, token string, h *http.Client) *submit.Client {

@@ -179,6 +179,12 @@ func record(ctx context.Context, path string, one Record) error {
 	})
 }
 
+// The environment variables with the address of the server, and with the token for it.
+const (
+	ServerEnv = "PLUMB_SERVER"
+	TokenEnv  = "PLUMB_TOKEN"
+)
+
 // Credentials are what a user has for servers.
 type Credentials struct {
 	// Last is the server of the last login.
