@@ -8,66 +8,78 @@ import (
 	"github.com/plumb-eval/plumb"
 )
 
-// fields lists the fields of one type of the run log by the smallest level at which they stay. Of a
+// Fields lists the fields of one type of the run log by the smallest level at which they stay. Of a
 // field with "~" the first [longest] characters stay, and of one with "#" the hash.
-type fields struct{ scores, answers, sessions string }
+type Fields struct {
+	Type                      reflect.Type
+	Scores, Answers, Sessions string
+}
 
 // longest is the number of characters that stay of a name that a provider or a program reports.
 const longest = 200
 
-// lists has the fields of each type of which a field stays below the level sessions. What is on no list
+// Lists has the fields of each type of which a field stays below the level sessions. What is on no list
 // goes: a new field cannot leave before somebody puts it here. A test wants each field on a list.
-func lists() map[reflect.Type]fields {
-	return map[reflect.Type]fields{
-		reflect.TypeFor[plumb.Event](): {
+func Lists() []Fields {
+	return []Fields{
+		{
+			reflect.TypeFor[plumb.Event](),
 			"Type At Case Runner Repetition Session Info Repeat Cases Report Failure Judgement Result End Decision", "",
 			"Marker Blob Note",
 		},
-		reflect.TypeFor[plumb.RunInfo](): {
+		{
+			reflect.TypeFor[plumb.RunInfo](),
 			"ID PlumbVersion~ Share SuiteName SuiteVersion~ Tier SuiteHash Runners Cases SuiteCases Judge~ SelfJudged Embedder~ " +
 				"Schedule Parallel Repeat Retry MaxSteps MinKappa Setup", "",
 			"SuitePath DeclaredTags SelectedTags Workspace ArtifactDir ScoredFrom JudgeRepeat Gates",
 		},
-		reflect.TypeFor[plumb.CaseInfo](): {
+		{
+			reflect.TypeFor[plumb.CaseInfo](),
 			"ID Hash Prompt Item Category Difficulty Repeat ExpectedFail PromptHash ChecksHash TimeoutMs MaxSteps", "",
 			"Tags Metadata Source",
 		},
-		reflect.TypeFor[plumb.RunnerInfo]():  {"ID PathKey Kind Agent BaseURL# Parameters Config RecordedKind", "", ""},
-		reflect.TypeFor[plumb.AgentInfo]():   {"Type Model~", "", ""},
-		reflect.TypeFor[plumb.Parameters]():  {"Temperature TopP Seed MaxOutputTokens ReasoningEffort", "", ""},
-		reflect.TypeFor[plumb.Setup]():       {"Scoring TimeoutMs AllRepetitions Judge Embedder Template Runners", "", ""},
-		reflect.TypeFor[plumb.JudgeSetup]():  {"Votes Question Config", "", ""},
-		reflect.TypeFor[plumb.RunnerSetup](): {"API Program TimeoutMs Permissions Version~ InheritConfig", "", "Skills Instructions MCPServers"},
-		reflect.TypeFor[plumb.SessionReport](): {
+		{reflect.TypeFor[plumb.RunnerInfo](), "ID PathKey Kind Agent BaseURL# Parameters Config RecordedKind", "", ""},
+		{reflect.TypeFor[plumb.AgentInfo](), "Type Model~", "", ""},
+		{reflect.TypeFor[plumb.Parameters](), "Temperature TopP Seed MaxOutputTokens ReasoningEffort", "", ""},
+		{reflect.TypeFor[plumb.Setup](), "Scoring TimeoutMs AllRepetitions Judge Embedder Template Runners", "", ""},
+		{reflect.TypeFor[plumb.JudgeSetup](), "Votes Question Config", "", ""},
+		{reflect.TypeFor[plumb.RunnerSetup](), "API Program TimeoutMs Permissions Version~ InheritConfig", "", "Skills Instructions MCPServers"},
+		{
+			reflect.TypeFor[plumb.SessionReport](),
 			"Runner Usage AnswerHash StartedAt EndedAt DurationMs LatencyMs Model~ Fingerprint~ FinishReason ProviderFinishReason~ " +
 				"Requested Sent Effective Refused Requests CostUSD Cached Recorded AgentVersion~ Steps",
 			"FinalOutput Incomplete",
 			"SessionID Prompt Files DetectedSkills Events RawArtifacts RequestID TakenFrom Workspace ExitCode RequestUsage Offered " +
 				"PermissionDenials Subagents UnprovenReads Redacted Notes",
 		},
-		reflect.TypeFor[plumb.Usage](): {
+		{
+			reflect.TypeFor[plumb.Usage](),
 			"InputTokens OutputTokens ReasoningTokens CacheTokens CacheWriteTokens TotalTokens InputChars OutputChars " +
 				"ReasoningChars Source", "", "",
 		},
-		reflect.TypeFor[plumb.UsageSource](): {"Input Output Reasoning", "", ""},
-		reflect.TypeFor[plumb.Failure](): {
+		{reflect.TypeFor[plumb.UsageSource](), "Input Output Reasoning", "", ""},
+		{
+			reflect.TypeFor[plumb.Failure](),
 			"Origin Class Provider HTTPStatus NotAsked Attempts", "",
 			"Message Hint RequestID LogPath Name Source Stack",
 		},
-		reflect.TypeFor[plumb.FailureClass](): {"ID Label", "", ""},
-		reflect.TypeFor[plumb.Judgement]():    {"Outcome Status Score Verdicts Failure", "", ""},
-		reflect.TypeFor[plumb.Verdict](): {
+		{reflect.TypeFor[plumb.FailureClass](), "ID Label", "", ""},
+		{reflect.TypeFor[plumb.Judgement](), "Outcome Status Score Verdicts Failure", "", ""},
+		{
+			reflect.TypeFor[plumb.Verdict](),
 			"Name Pass Score Weight Class Error Asked", "Reason",
 			"Expected Got Details Source Stack Questions At",
 		},
-		reflect.TypeFor[plumb.Asked](): {"Model~ Self PromptHash Votes Yes No Requests Usage CostUSD", "", "Replies"},
-		reflect.TypeFor[plumb.ExecutionResult](): {
+		{reflect.TypeFor[plumb.Asked](), "Model~ Self PromptHash Votes Yes No Requests Usage CostUSD", "", "Replies"},
+		{
+			reflect.TypeFor[plumb.ExecutionResult](),
 			"Outcome Status Score Origin Class Passed Failed Errored Sessions NotAsked Cached Steps DurationMs LatencyMs Usage " +
 				"CostUSD JudgeUsage JudgeCostUSD", "",
 			"Reason Snapshot Judged",
 		},
-		reflect.TypeFor[plumb.RunEnd](): {"Stop Remaining DurationMs", "", ""},
-		reflect.TypeFor[plumb.Decision](): {
+		{reflect.TypeFor[plumb.RunEnd](), "Stop Remaining DurationMs", "", ""},
+		{
+			reflect.TypeFor[plumb.Decision](),
 			"Conclusion Drawn Limit Measured Lost Won Value Low High Confidence Detectable Cases Alpha Margin Exhausted", "",
 			"Against Gate BaselineRun Evidence Fresh FreshMade FreshCostUSD Suspects Whole",
 		},
@@ -80,10 +92,10 @@ type strip map[reflect.Type][]func(reflect.Value)
 // newStrip returns the strip of a level below sessions.
 func newStrip(share plumb.Share) strip {
 	s := strip{}
-	for t, f := range lists() {
-		names := f.scores
+	for _, f := range Lists() {
+		names, t := f.Scores, f.Type
 		if share == plumb.ShareAnswers {
-			names += " " + f.answers
+			names += " " + f.Answers
 		}
 		stays := map[string]string{}
 		for _, word := range strings.Fields(names) {
