@@ -318,6 +318,9 @@ func (s *sending) send(ctx context.Context, j submitJob) (*submit.Submission, er
 
 // after submits a run that this process performed, and reports whether the server has it.
 func (s *sending) after(ctx context.Context, path string) bool {
+	w := interrupts{app: s.app}
+	ctx, _, done := w.watch(ctx)
+	defer done()
 	j, err := s.job(ctx, path)
 	if err == nil {
 		var one *submit.Submission
@@ -381,8 +384,14 @@ func (c *submitCmd) run(ctx context.Context, args []string) error {
 // sendAll sends runs, and returns the exit code for all.
 func (c *submitCmd) sendAll(ctx context.Context, s *sending, jobs []submitJob) error {
 	all, code := []*submit.Submission{}, exitOK
+	w := interrupts{app: c.app}
+	ctx, _, done := w.watch(ctx)
+	defer done()
 	for _, j := range jobs {
 		one, err := s.send(ctx, j)
+		if ctx.Err() != nil {
+			return exit(w.code())
+		}
 		switch {
 		case one == nil:
 			c.complain(err)

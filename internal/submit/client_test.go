@@ -28,7 +28,6 @@ func TestOrigin(t *testing.T) {
 		"https://Plumb.example.com":      "https://plumb.example.com",
 		"https://plumb.example.com:443/": "https://plumb.example.com",
 		"plumb.example.com:8443":         "https://plumb.example.com:8443",
-		" https://p.example ":            "https://p.example",
 		"http://localhost:8420":          "http://localhost:8420",
 		"http://127.3.2.1":               "http://127.3.2.1",
 		"http://[::1]:80":                "http://[::1]",

@@ -98,7 +98,7 @@ func newStrip(share plumb.Share) strip {
 			names += " " + f.Answers
 		}
 		stays := map[string]string{}
-		for _, word := range strings.Fields(names) {
+		for word := range strings.FieldsSeq(names) {
 			name := strings.TrimRight(word, "~#")
 			stays[name] = word[len(name):]
 		}

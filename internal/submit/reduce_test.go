@@ -115,8 +115,8 @@ func TestEveryFieldIsOnAList(t *testing.T) {
 				}
 			}
 		}
-		for i := range of.NumField() {
-			if f := of.Field(i); f.IsExported() && on[f.Name] != 1 {
+		for f := range of.Fields() {
+			if f.IsExported() && on[f.Name] != 1 {
 				t.Errorf("%s.%s is on %d lists, want one: decide whether it may leave a desk", of, f.Name, on[f.Name])
 			}
 		}

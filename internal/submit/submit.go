@@ -119,8 +119,16 @@ func (s *Submission) Close() { _ = os.Remove(s.file) } // the next resume of the
 // Send sends a submission to the server that it is for, and records what became of it. It is safe to send
 // a run again: a server keeps each log once.
 func (s *Submission) Send(ctx context.Context, c *Client, now func() time.Time) (err error) {
+	one := Record{
+		Wanted: s.Wanted, Digest: s.Digest, At: now().UTC().Truncate(time.Second),
+		Pending: true, Error: "the process ended while it sent the run",
+	}
+	keep := context.WithoutCancel(ctx)
+	if err := record(keep, s.path, one); err != nil { // first, in case that this process is killed
+		return err
+	}
 	s.Receipt, err = c.submit(ctx, s, now)
-	one := Record{Wanted: s.Wanted, Digest: s.Digest, At: now().UTC().Truncate(time.Second)}
+	one.Pending, one.Error = false, ""
 	switch refusal, ok := errors.AsType[*Refusal](err); {
 	case err == nil:
 		s.State, one.ID, one.Address = Sent, s.Receipt.ID, s.Receipt.Address
@@ -133,7 +141,7 @@ func (s *Submission) Send(ctx context.Context, c *Client, now func() time.Time) 
 	default:
 		s.State, one.Error, one.Pending = Pending, err.Error(), true
 	}
-	return errors.Join(err, record(context.WithoutCancel(ctx), s.path, one))
+	return errors.Join(err, record(keep, s.path, one))
 }
 
 // Record is the record of a submission in the directory of its run.
