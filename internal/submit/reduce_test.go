@@ -409,3 +409,20 @@ func TestRefuse(t *testing.T) {
 		}
 	}
 }
+
+// TestDriftOfReducedLogs: whole and reduced logs of one runner are one panel, although only hashes stay
+// of the address and of the answers.
+func TestDriftOfReducedLogs(t *testing.T) {
+	l := reporttest.Simple(3)
+	l.Events[0].Info.Runners[0].BaseURL = "https://gateway.internal/v1"
+	log := logOf(t, l.Events...)
+	paths := []string{log.Name}
+	for _, share := range plumb.Shares() {
+		out, _ := reduce(t, log, share)
+		paths = append(paths, read(t, out).Name)
+	}
+	streams, err := drift.Logs(paths, "", drift.Rules{}, func(run string, err error) { t.Error(run, err) })
+	if err != nil || len(streams) != 1 || streams[0].Hidden != 1 {
+		t.Error(err, len(streams))
+	}
+}
