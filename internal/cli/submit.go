@@ -129,7 +129,7 @@ func (a *app) sending(ctx context.Context, p *project.Project, f submitFlags) (*
 func (a *app) newSending(p *project.Project, f submitFlags) (*sending, error) {
 	s := &sending{app: a, project: p, context: f.context, labels: map[string]string{}, http: submit.NewHTTP(a.Getenv)}
 	var err error
-	if s.saved, err = submit.ReadCredentials(submit.CredentialsFile(p.Getenv)); err != nil {
+	if s.saved, err = submit.ReadCredentials(submit.CredentialsFile(a.Getenv)); err != nil {
 		return nil, err
 	}
 	set := &p.Config.Server
@@ -157,11 +157,11 @@ func (a *app) newSending(p *project.Project, f submitFlags) (*sending, error) {
 	return s, err
 }
 
-// client returns the client for a server. PLUMB_TOKEN is for PLUMB_SERVER, or, without that, for the
-// server of this command.
+// client returns the client for a server. PLUMB_TOKEN is for PLUMB_SERVER of the process, which neither
+// a config nor a .env file changes, or, without that, for the server of this command.
 func (s *sending) client(origin string) *submit.Client {
-	get := s.project.Getenv
-	return s.app.client(origin, tokenFor(origin, cmp.Or(get(submit.ServerEnv), s.want.Server), get(submit.TokenEnv), s.saved), s.http)
+	named := cmp.Or(s.Getenv(submit.ServerEnv), s.want.Server)
+	return s.app.client(origin, tokenFor(origin, named, s.project.Getenv(submit.TokenEnv), s.saved), s.http)
 }
 
 func (a *app) client(origin, token string, h *http.Client) *submit.Client {
@@ -190,7 +190,7 @@ func (s *sending) agree(ctx context.Context) error {
 	if a := strings.ToLower(strings.TrimSpace(answer)); a != "y" && a != "yes" {
 		return plumb.WithHint(errors.New("nothing was sent"), "--share chooses a smaller level")
 	}
-	return submit.UpdateCredentials(ctx, submit.CredentialsFile(s.project.Getenv), func(c *submit.Credentials) {
+	return submit.UpdateCredentials(ctx, submit.CredentialsFile(s.Getenv), func(c *submit.Credentials) {
 		one := c.Servers[origin]
 		one.Agreed = share
 		c.Servers[origin] = one
@@ -204,7 +204,7 @@ func (a *app) interactive() bool {
 	return ok && (!isFile || term.IsTerminal(int(f.Fd())))
 }
 
-// about returns the context of a run that started at a time; nil if there is nothing to say.
+// about returns the context of a run that started at a time.
 func (s *sending) about(ctx context.Context, started time.Time) *submit.Context {
 	var c submit.Context
 	if s.context == contextAuto {
@@ -244,7 +244,7 @@ func (s *sending) ofGit(ctx context.Context, at time.Time) (c submit.Context) {
 	return c
 }
 
-// job is a run to submit.
+// submitJob is a run to submit.
 type submitJob struct {
 	path string
 	want submit.Wanted
