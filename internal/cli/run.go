@@ -187,7 +187,10 @@ func (c *runCmd) performAll(ctx context.Context, p *project.Project, jobs []*job
 	}
 	var to *sending
 	if c.want.Submit != "" {
-		if to, err = c.sending(ctx, p, submitFlags{context: contextAuto}); err != nil {
+		if to, err = c.sending(p, submitFlags{context: contextAuto}); err == nil {
+			err = to.agree(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -111,22 +111,8 @@ type sending struct {
 	saved   *submit.Credentials
 }
 
-// sending reads where submissions go. Without a terminal it asks nothing: whoever gave the command, the
-// flag or the config agreed to it.
-func (a *app) sending(ctx context.Context, p *project.Project, f submitFlags) (*sending, error) {
-	s, err := a.newSending(p, f)
-	switch {
-	case err != nil:
-		return nil, err
-	case s.want.Server == "":
-		return nil, plumb.WithHint(errors.New("no server is known"),
-			"plumb login https://SERVER --token-stdin, --server, PLUMB_SERVER, or server in the config")
-	}
-	return s, s.agree(ctx)
-}
-
-// newSending is sending without a consent. The server is "" if none is known.
-func (a *app) newSending(p *project.Project, f submitFlags) (*sending, error) {
+// sending reads where submissions go; the server is "" if none is known.
+func (a *app) sending(p *project.Project, f submitFlags) (*sending, error) {
 	s := &sending{app: a, project: p, context: f.context, labels: map[string]string{}, http: submit.NewHTTP(a.Getenv)}
 	var err error
 	if s.saved, err = submit.ReadCredentials(submit.CredentialsFile(a.Getenv)); err != nil {
@@ -173,10 +159,15 @@ func (a *app) client(origin, token string, h *http.Client) *submit.Client {
 	}
 }
 
-// agree asks once for each server and level, on a terminal.
+// agree wants a server, and asks once for each server and level. Without a terminal it asks nothing:
+// whoever gave the command, the flag or the config agreed to it.
 func (s *sending) agree(ctx context.Context) error {
 	levels := plumb.Shares()
 	origin, share := s.want.Server, s.want.Share
+	if origin == "" {
+		return plumb.WithHint(errors.New("no server is known"),
+			"plumb login https://SERVER --token-stdin, --server, PLUMB_SERVER, or server in the config")
+	}
 	if slices.Index(levels, s.saved.Servers[origin].Agreed) >= slices.Index(levels, share) || !s.interactive() {
 		return nil
 	}
@@ -337,13 +328,13 @@ func (c *submitCmd) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	s, err := c.sending(p, c.submitFlags)
+	if err != nil {
+		return err
+	}
 	if c.toSend {
 		if len(args) > 0 || c.dryRun != "" {
 			return errors.New("--pending takes neither runs nor --dry-run")
-		}
-		s, err := c.newSending(p, c.submitFlags)
-		if err != nil {
-			return err
 		}
 		return doc.Update(ctx, filepath.Join(p.Root, "pending"), func(string) error { // one process at a time
 			jobs, err := s.pending()
@@ -352,16 +343,6 @@ func (c *submitCmd) run(ctx context.Context, args []string) error {
 	}
 	if len(args) == 0 {
 		args = []string{"last"}
-	}
-	open := c.sending
-	if c.dryRun != "" {
-		open = func(_ context.Context, p *project.Project, f submitFlags) (*sending, error) {
-			return c.newSending(p, f)
-		}
-	}
-	s, err := open(ctx, p, c.submitFlags)
-	if err != nil {
-		return err
 	}
 	var jobs []submitJob
 	for _, ref := range args {
@@ -377,6 +358,9 @@ func (c *submitCmd) run(ctx context.Context, args []string) error {
 	}
 	if c.dryRun != "" {
 		return c.show(s, jobs)
+	}
+	if err := s.agree(ctx); err != nil {
+		return err
 	}
 	return c.sendAll(ctx, s, jobs)
 }
@@ -421,14 +405,10 @@ func (c *submitCmd) show(s *sending, jobs []submitJob) error {
 	for _, j := range jobs {
 		secrets := s.project.RedactorOf(j.path)
 		c.know(secrets)
-		prepare := func(also io.Writer) error {
-			one, err := submit.Prepare(j.path, j.want, j.demo, secrets, also)
-			if err != nil {
-				return fmt.Errorf("submit run %s: %w", filepath.Base(j.path), err)
-			}
-			one.Close()
-			all = append(all, one)
-			return nil
+		var one *submit.Submission
+		prepare := func(also io.Writer) (err error) {
+			one, err = submit.Prepare(j.path, j.want, j.demo, secrets, also)
+			return err
 		}
 		var err error
 		if c.dryRun == onlyShow {
@@ -436,9 +416,13 @@ func (c *submitCmd) show(s *sending, jobs []submitJob) error {
 		} else {
 			err = doc.Write(c.path(c.dryRun), func(f *doc.File) error { return prepare(f) })
 		}
-		if err != nil {
-			return err
+		if one != nil {
+			one.Close()
 		}
+		if err != nil {
+			return fmt.Errorf("submit run %s: %w", filepath.Base(j.path), err)
+		}
+		all = append(all, one)
 	}
 	if c.json {
 		return c.print(all)
