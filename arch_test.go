@@ -62,6 +62,7 @@ var layers = map[string]int{
 	"internal/drift":           4,
 	"internal/forecast":        4,
 	"internal/report":          6,
+	"internal/submit":          6,
 	"internal/config":          7,
 	"internal/convert":         6,
 	"internal/suite/cases":     5,
@@ -143,7 +144,8 @@ func ground() []string {
 		"./check", "./internal/analyze", "./internal/chart", "./internal/compare", "./internal/drift", "./internal/judging",
 		"./internal/report",
 		"./internal/report/ci", "./internal/report/html", "./internal/report/kind", "./internal/report/terminal",
-		"./internal/results", "./internal/runlog", "./internal/setting", "./internal/suite/cases", "./internal/text",
+		"./internal/results", "./internal/runlog", "./internal/setting", "./internal/submit", "./internal/suite/cases",
+		"./internal/text",
 	}
 }
 
@@ -155,7 +157,8 @@ var homes = map[string][]string{
 	"github.com/openai/openai-go":            {},
 	"github.com/anthropics/anthropic-sdk-go": {},
 	"google.golang.org/genai":                {},
-	"github.com/cenkalti/backoff":            {"internal/runner/modelapi"},
+	"github.com/cenkalti/backoff":            {"internal/runner/modelapi", "internal/submit"},
+	"github.com/klauspost/compress":          {"internal/submit"},
 	"github.com/goccy/go-yaml":               {"internal/doc"},
 	"github.com/pelletier/go-toml":           {"internal/suite"},
 	"github.com/joho/godotenv":               {"internal/config"},

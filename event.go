@@ -73,6 +73,9 @@ type Event struct {
 type RunInfo struct {
 	ID           string `json:"id" redact:"-"`
 	PlumbVersion string `json:"plumbVersion" redact:"-"`
+	// Share is how much of the run the log holds; "" means all, because the log did not leave its
+	// machine.
+	Share Share `json:"share,omitempty" redact:"-"`
 
 	SuiteName string `json:"suiteName" redact:"-"`
 	SuitePath string `json:"suitePath,omitempty" redact:"-"`

@@ -173,6 +173,9 @@ func (r *Run) Apply(ev Event) error {
 			return fmt.Errorf("event %s without info", ev.Type)
 		}
 		r.Info, r.StartedAt, r.resumed = *ev.Info, ev.At, ev.At
+		if !r.Info.Share.Whole() {
+			r.Notes = append(r.Notes, r.Info.Share.note())
+		}
 		r.runners, r.classes = map[string]int{}, map[FailureClass]*FailureClass{}
 		for i, info := range ev.Info.Runners {
 			r.runners[info.ID] = i

@@ -89,7 +89,8 @@ type RunnerInfo struct {
 	PathKey string     `json:"pathKey" redact:"-"`
 	Kind    RunnerKind `json:"kind"`
 	Agent   AgentInfo  `json:"agent"`
-	// BaseURL is set if it is not the provider's own address.
+	// BaseURL is set if it is not the provider's own address. In a log that left its machine it is
+	// the [AddressHash].
 	BaseURL string `json:"baseUrl,omitempty"`
 	// Parameters are the requested parameters.
 	Parameters Parameters `json:"parameters,omitzero"`
@@ -97,6 +98,17 @@ type RunnerInfo struct {
 	Config string `json:"config,omitempty" redact:"-"`
 	// RecordedKind is the kind of the runner that a replay runner plays.
 	RecordedKind RunnerKind `json:"recordedKind,omitempty"`
+}
+
+// AddressHash returns the hash of an address, which tells only those who know the address which one
+// it is. That of "" is "", and a hash stays as it is.
+func AddressHash(address string) string {
+	const prefix = "sha256:"
+	if address == "" || strings.HasPrefix(address, prefix) {
+		return address
+	}
+	sum := sha256.Sum256([]byte(address))
+	return prefix + hex.EncodeToString(sum[:])
 }
 
 // AgentInfo names the provider ("openai") or agent CLI ("codex") of a runner, and the requested

@@ -21,9 +21,12 @@ type SessionReport struct {
 	DetectedSkills []SkillDetection `json:"detectedSkills"`
 	Events         []SessionEvent   `json:"events"`
 	// FinalOutput is the answer: the last final message of the main thread.
-	FinalOutput string     `json:"finalOutput"`
-	StartedAt   *time.Time `json:"startedAt,omitempty"`
-	EndedAt     *time.Time `json:"endedAt,omitempty"`
+	FinalOutput string `json:"finalOutput"`
+	// AnswerHash is the SHA-256, in hex digits, of the answer in the form that drift detectors
+	// compare. Only logs that left their machine have it.
+	AnswerHash string     `json:"answerHash,omitempty" redact:"-"`
+	StartedAt  *time.Time `json:"startedAt,omitempty"`
+	EndedAt    *time.Time `json:"endedAt,omitempty"`
 	// DurationMs is the time of the whole session, including waits for rate limits and retries.
 	// LatencyMs is the time of the answered request only.
 	DurationMs   int64        `json:"durationMs"`

@@ -159,7 +159,7 @@ func answerOf(r *plumb.SessionReport) uint64 {
 		return 0
 	}
 	h := fnv.New64a()
-	for _, text := range []string{r.RequestID, r.SessionID, r.Model, r.FinalOutput} {
+	for _, text := range []string{r.RequestID, r.SessionID, r.Model, cmp.Or(r.AnswerHash, r.FinalOutput)} {
 		_, _ = h.Write([]byte(text)) // never fails
 		_, _ = h.Write([]byte{0})
 	}

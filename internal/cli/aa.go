@@ -29,7 +29,7 @@ func aaCommand(a *app) *cobra.Command {
 	cmd.SetUsageFunc(groupedUsage)
 	c.register(cmd, func(s *setting.Setting) string {
 		switch s.Flag {
-		case "plan", "all-repetitions":
+		case "plan", "all-repetitions", "submit":
 			return ""
 		default:
 			return s.Help

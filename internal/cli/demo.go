@@ -85,7 +85,7 @@ func (c *demoCmd) run(ctx context.Context) error {
 			"No model is called, and nothing leaves this machine.")
 		fmt.Fprintln(c.Stdout)
 	}
-	code, err := c.perform(ctx, p, j, nil)
+	_, code, err := c.perform(ctx, p, j, nil)
 	if err != nil {
 		return err
 	}

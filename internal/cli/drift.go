@@ -15,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/files"
 	"github.com/plumb-eval/plumb/internal/redact"
 	"github.com/plumb-eval/plumb/internal/report"
+	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/setting"
 	"github.com/plumb-eval/plumb/internal/text"
 )
@@ -36,7 +37,7 @@ func driftCommand(a *app) *cobra.Command {
 		Short: "Detect when a model changed behind its name",
 		Long: `Detect when a model changed behind its name. Without --from, plumb drift reads the runs of this project: one
 panel for each runner with its parameters, over one suite and one judge. With --from, it replays files of records, one JSON
-object a line, in which several submitters may report on one model.
+object a line, in which several submitters may report on one model, or the logs that plumb submit --dry-run=FILE writes.
 
 The exit code is 0 when nothing changed, 1 when a model changed, 2 when the command line or a record is invalid, and 3
 when no panel had enough data. docs/drift.md describes the method and the records.`,
@@ -95,9 +96,7 @@ func (c *driftCmd) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	streams, err := drift.Local(p.Runs(), c.model, rules, func(id string, err error) {
-		fmt.Fprintf(c.Stderr, "plumb: run %s is damaged: %s\n", id, c.clean(err.Error()))
-	})
+	streams, err := drift.Local(p.Runs(), c.model, rules, c.damaged)
 	if err != nil {
 		return err
 	}
@@ -110,8 +109,28 @@ func (c *driftCmd) run(ctx context.Context) error {
 	return c.conclude(streams, true)
 }
 
-// replay reads files of records.
+func (c *driftCmd) damaged(run string, err error) {
+	fmt.Fprintf(c.Stderr, "plumb: run %s is damaged: %s\n", run, c.clean(err.Error()))
+}
+
+// replay reads files of records, or logs of runs.
 func (c *driftCmd) replay(ctx context.Context, rules drift.Rules) error {
+	var logs []string
+	for _, name := range c.from {
+		if runlog.IsLog(c.path(name)) {
+			logs = append(logs, c.path(name))
+		}
+	}
+	if len(logs) > 0 {
+		if len(logs) < len(c.from) {
+			return plumb.WithHint(errors.New("--from has logs of runs and files of records"), "give them to two commands")
+		}
+		streams, err := drift.Logs(logs, "", rules, c.damaged)
+		if err != nil {
+			return err
+		}
+		return c.conclude(streams, true)
+	}
 	r := drift.NewReplay(rules)
 	for _, name := range c.from {
 		err := func() error {
@@ -181,6 +200,9 @@ func (c *driftCmd) printAlarms(s *drift.Stream) error {
 // show prints the state of a stream and its changes.
 func (c *driftCmd) show(s *drift.Stream, own bool) {
 	fmt.Fprintf(c.Stdout, "%s\n  %s\n", c.name(s.Name), c.clean(report.StateWords(s, own)))
+	if s.Hidden > 0 {
+		fmt.Fprintf(c.Stdout, "    The answers of %s are not shared: only their hashes are compared.\n", text.Plural(s.Hidden, "run"))
+	}
 	if words := report.RegimeWords(s.Status.Regimes); words != "" {
 		fmt.Fprintf(c.Stdout, "    %s\n", words)
 	}

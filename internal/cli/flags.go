@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -74,6 +75,7 @@ func (f *settings) register(cmd *cobra.Command, help func(*setting.Setting) stri
 		default:
 			panic("no flag can have the type of " + s.Flag)
 		}
+		fs.Lookup(s.Flag).NoOptDefVal = cmp.Or(fs.Lookup(s.Flag).NoOptDefVal, s.Bare)
 		for _, alias := range s.OtherFlags {
 			fs.Var(fs.Lookup(s.Flag).Value, alias, "same as --"+s.Flag)
 			fs.Lookup(alias).Hidden = true

@@ -79,6 +79,8 @@ type world struct {
 	env map[string]string
 	// terminal says that standard output is one.
 	terminal bool
+	// stdin is what commands read.
+	stdin string
 	// width is that of the terminal; 0 means 100.
 	width int
 }
@@ -143,7 +145,7 @@ func (w *world) read(name string) string {
 func (w *world) plumb(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
 	code = cli.Main(w.t.Context(), cli.Env{
-		Args: args, Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Dir: w.dir, Now: time.Now,
+		Args: args, Stdin: strings.NewReader(w.stdin), Stdout: &out, Stderr: &errs, Dir: w.dir, Now: time.Now,
 		Getenv: func(name string) string { return w.env[name] }, Environ: w.environ,
 		Size: func() (int, int, bool) { return cmp.Or(w.width, 100), 30, w.terminal },
 	})

@@ -55,7 +55,7 @@ code is 3 if too few repetitions were measured.`,
 	cmd.SetUsageFunc(groupedUsage)
 	c.register(cmd, func(s *setting.Setting) string {
 		switch s.Flag {
-		case "plan", "report", "output":
+		case "plan", "report", "output", "submit":
 			return ""
 		default:
 			return s.Help

@@ -55,7 +55,7 @@ func (c *resumeCmd) run(ctx context.Context, flags *pflag.FlagSet, ref string) e
 		return err
 	}
 	defer j.Close()
-	code, err := c.perform(ctx, p, j, c.want.Reports)
+	_, code, err := c.perform(ctx, p, j, c.want.Reports)
 	if err != nil {
 		return err
 	}

@@ -185,11 +185,23 @@ func (c *runCmd) performAll(ctx context.Context, p *project.Project, jobs []*job
 			return err
 		}
 	}
-	worst := exitOK
-	for i, j := range jobs {
-		code, err := c.perform(ctx, p, j, reports[i])
+	var to *sending
+	if c.want.Submit != "" {
+		if to, err = c.sending(p, submitFlags{context: contextAuto}); err == nil {
+			err = to.agree(ctx)
+		}
 		if err != nil {
 			return err
+		}
+	}
+	worst := exitOK
+	for i, j := range jobs {
+		result, code, err := c.perform(ctx, p, j, reports[i])
+		if err != nil {
+			return err
+		}
+		if to != nil && result != nil && !to.after(ctx, result.Dir) && c.want.Submit == submitRequired && worse(exitNotMeasured, code) {
+			code = exitNotMeasured
 		}
 		if worse(code, worst) {
 			worst = code
@@ -233,16 +245,19 @@ func worse(a, b int) bool {
 	return slices.Index(order, a) > slices.Index(order, b)
 }
 
-// perform performs a job, and returns the exit code.
-func (a *app) perform(ctx context.Context, p *project.Project, j *job.Job, reports []string) (code int, err error) {
-	result, code, err := a.performed(ctx, p, j, reports)
+// perform performs a job, and returns what it left and the exit code. The result is nil if the run
+// could not begin.
+func (a *app) perform(
+	ctx context.Context, p *project.Project, j *job.Job, reports []string,
+) (result *job.Result, code int, err error) {
+	result, code, err = a.performed(ctx, p, j, reports)
 	if err == nil && result != nil && code < exitInterrupted {
 		err = a.showLifts(j, result, p.Flags)
 	}
-	return code, err
+	return result, code, err
 }
 
-// performed is perform, and also returns what the job left. It is nil if the run could not begin.
+// performed is perform without what an ablation shows.
 func (a *app) performed(
 	ctx context.Context, p *project.Project, j *job.Job, reports []string,
 ) (_ *job.Result, code int, err error) {

@@ -152,7 +152,7 @@ the last run.`,
 }
 
 func (c *reportCmd) run(ctx context.Context, ref string) error {
-	p, path, err := c.findRun(ctx, c.projectFlags, ref)
+	p, path, err := c.findLog(ctx, c.projectFlags, ref)
 	if err != nil {
 		return err
 	}
@@ -177,6 +177,20 @@ func (a *app) findRun(ctx context.Context, f projectFlags, ref string) (*project
 		return nil, "", err
 	}
 	path, err := runlog.Find(p.Runs(), ref)
+	if err != nil {
+		return nil, "", err
+	}
+	a.know(p.RedactorOf(path))
+	return p, path, nil
+}
+
+// findLog is [app.findRun] that also finds a log without its run directory, by its path.
+func (a *app) findLog(ctx context.Context, f projectFlags, ref string) (*project.Project, string, error) {
+	path := a.path(ref)
+	if !runlog.IsLog(path) {
+		return a.findRun(ctx, f, ref)
+	}
+	p, err := a.open(ctx, f)
 	if err != nil {
 		return nil, "", err
 	}
@@ -211,7 +225,7 @@ func showCommand(a *app) *cobra.Command {
 }
 
 func (c *showCmd) run(ctx context.Context, args []string) error {
-	p, path, err := c.findRun(ctx, c.projectFlags, runOf(args))
+	p, path, err := c.findLog(ctx, c.projectFlags, runOf(args))
 	if err != nil {
 		return err
 	}
@@ -245,7 +259,16 @@ func (c *showCmd) showRun(p *project.Project, state *plumb.Run, path string) err
 	if err := terminal.WriteRates(screen, &report.Source{Redact: c.secrets()}, state); err != nil {
 		return err
 	}
-	fmt.Fprintf(c.Stdout, "\nSessions of one case: %s\n", strings.TrimSpace("plumb show "+info.ID+" CASE "+p.Flags))
+	for _, n := range state.Notes {
+		if !info.Share.Whole() {
+			fmt.Fprintf(c.Stdout, "\n%s\n", c.clean(n.Text))
+		}
+	}
+	name := info.ID
+	if runlog.IsLog(path) {
+		name = report.ShellWord(c.shown(path))
+	}
+	fmt.Fprintf(c.Stdout, "\nSessions of one case: %s\n", strings.TrimSpace("plumb show "+name+" CASE "+p.Flags))
 	return nil
 }
 
@@ -341,7 +364,7 @@ func (c *showCmd) showCase(path, caseID string) error {
 	}
 	for _, ev := range all {
 		c.showSession(ev)
-		if ev.Type != plumb.EventSessionJudged {
+		if ev.Type != plumb.EventSessionJudged || runlog.IsLog(path) {
 			continue
 		}
 		if err := c.showAnswers(plumb.ExecutionDir(path, caseID, state.Runner(ev.Runner)), ev); err != nil {

@@ -77,7 +77,7 @@ func (c *scoreCmd) run(ctx context.Context, flags *pflag.FlagSet, ref string) er
 		return err
 	}
 	defer j.Close()
-	code, err := c.perform(ctx, p, j, c.want.Reports)
+	_, code, err := c.perform(ctx, p, j, c.want.Reports)
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,8 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 		"exclusive": exclusive,
 		"records":   records,
 		"history":   history,
+		"hub":       controlHub,
+		"received":  received,
 	}
 }
 
@@ -55,6 +57,7 @@ func scriptCommands() map[string]func(*testscript.TestScript, bool, []string) {
 // happens to run here.
 func scriptEnvironment(env *testscript.Env) error {
 	env.Values[serverKey{}] = &server{}
+	env.Values[hubKey{}] = &hub{logs: map[string][]byte{}}
 	plumb, err := exec.LookPath("plumb")
 	if err != nil {
 		return err

@@ -31,7 +31,7 @@ as for plumb resume; without it, the last run. Without a terminal or a browser, 
   plumb view 20261120-101500-ab12cd`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			p, path, err := c.findRun(cmd.Context(), c.projectFlags, runOf(args))
+			p, path, err := c.findLog(cmd.Context(), c.projectFlags, runOf(args))
 			if err != nil {
 				return err
 			}

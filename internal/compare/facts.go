@@ -20,8 +20,11 @@ const unknown = "unknown"
 // none is the value of a property that a run does not have.
 const none = "none"
 
-// effectiveParameters is the name of the parameters that the provider reports.
-const effectiveParameters = "effective parameters"
+// The names of the parameters that the provider reports, and of an address that is not its own.
+const (
+	effectiveParameters = "effective parameters"
+	baseURL             = "base URL"
+)
 
 // The values of two properties without a value.
 const (
@@ -98,7 +101,8 @@ func runFacts(info *plumb.RunInfo) []Fact {
 func (f *facts) workspace(info *plumb.RunInfo, s *plumb.Setup, recorded bool) {
 	w := info.Workspace
 	if w == nil {
-		f.add(VaryWorkspace, "workspace", none, true)
+		working := func(r plumb.RunnerInfo) bool { return r.Kind != plumb.RunnerModel }
+		f.add(VaryWorkspace, "workspace", none, info.Share.Whole() || !slices.ContainsFunc(info.Runners, working))
 		return
 	}
 	f.add(VaryWorkspace, "workspace", cmp.Or(string(w.Mode), string(plumb.WorkspaceNone)), true)
@@ -144,7 +148,7 @@ func runnerFacts(info *plumb.RunInfo, i int, o analyze.Observed) []Fact {
 	} else {
 		f.add(VaryModel, "model", modelName(r), true)
 	}
-	f.configured(VaryModel, "base URL", cmp.Or(r.BaseURL, ownAddress), r.Kind != plumb.RunnerReplay)
+	f.configured(VaryModel, baseURL, cmp.Or(r.BaseURL, ownAddress), r.Kind != plumb.RunnerReplay)
 	f.parameters(&r.Parameters)
 	if len(o.Parameters) > 0 { // few providers report them
 		f.add(VaryParameters, effectiveParameters, joined(o.Parameters), true)
@@ -156,7 +160,7 @@ func runnerFacts(info *plumb.RunInfo, i int, o analyze.Observed) []Fact {
 	f.reported(VaryModel, "reported model", o.Models)
 	f.reported(VaryModel, "fingerprint", o.Fingerprints)
 	if agent {
-		f.add(VaryAgent, "undeclared", cmp.Or(joined(o.Undeclared), none), true)
+		f.add(VaryAgent, "undeclared", cmp.Or(joined(o.Undeclared), none), info.Share.Whole())
 		f[len(f)-1].Warn = true
 	}
 	return f
@@ -200,6 +204,7 @@ func (f *facts) setup(info *plumb.RunInfo, i int) {
 	}
 	f.configured(VaryAgent, "permissions", cmp.Or(s.Permissions, none), recorded)
 	f.configured(VaryAgent, "inherited configuration", strconv.FormatBool(s.InheritConfig), recorded)
+	recorded = recorded && info.Share.Whole()
 	f.add(VarySkill, "skills", contents(s.Skills), recorded)
 	f.add(VaryInstructions, "instructions", contents(s.Instructions), recorded)
 	f.add(VaryMCP, "MCP servers", contents(s.MCPServers), recorded)

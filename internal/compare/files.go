@@ -183,7 +183,7 @@ func resultsRunner(r *plumb.RunnerInfo, own bool) Runner {
 		f = unknownFacts(f, VarySkill, VaryInstructions, VaryMCP, VaryAgentVersion)
 	default:
 		f.add(VaryModel, "model", modelName(r), true)
-		f.configured(VaryModel, "base URL", cmp.Or(r.BaseURL, ownAddress), true)
+		f.configured(VaryModel, baseURL, cmp.Or(r.BaseURL, ownAddress), true)
 		f.parameters(&r.Parameters)
 	}
 	return Runner{ID: r.ID, Kind: kind, Agent: r.Agent, Config: r.Config, Facts: f}

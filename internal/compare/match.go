@@ -346,6 +346,9 @@ func (m *matcher) warn() {
 		warn("both sides are the same run")
 	}
 	for _, s := range []*Side{base, cand} {
+		if s.Run != nil && !s.Run.Info.Share.Whole() {
+			warn("%s has only %s: the rest of the run is not shared", s.Name, s.Run.Info.Share)
+		}
 		if s.Run != nil && s.Run.Decision != nil {
 			warn("%s chose its repetitions by its results (--until-decided), and the tests of a comparison need a number that "+
 				"does not depend on them: trust the conclusion of the run (plumb report)", s.Name)

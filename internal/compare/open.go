@@ -65,6 +65,9 @@ func open(name string, o *OpenOptions) (*Side, error) {
 		return openBaseline(o.Baselines, name)
 	}
 	if info, err := os.Stat(path); err == nil && name != "" {
+		if runlog.IsLog(path) {
+			return openRun(path, o)
+		}
 		if !info.IsDir() {
 			return openFile(path)
 		}

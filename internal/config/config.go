@@ -41,10 +41,18 @@ type Config struct {
 	Prices map[string]runner.Price
 	// Run holds the keys of run. Its paths are absolute.
 	Run Settings
+	// Server is where submissions go.
+	Server Server
 	// Snapshots describe the token baselines, with an absolute path; nil turns them off.
 	Snapshots *snapshot.Settings
 	// Warnings are problems that are not errors.
 	Warnings []doc.Problem
+}
+
+// Server is where submissions go. Project and Share are "" if the config does not choose.
+type Server struct {
+	URL, Project string
+	Share        plumb.Share
 }
 
 // Runner returns the runner with the given id, or nil.

@@ -206,6 +206,7 @@ func TestConfigSchemaKeys(t *testing.T) {
 		{"runnerKeys", document.Defs["runnerKeys"].Properties, r.judgeFields(&plumb.RunnerConfig{})},
 		{"judge", document.Defs["judge"].Properties, append(r.judgeFields(&plumb.RunnerConfig{}), setting.Field{Name: "runner"}, setting.Field{Name: "votes"})},
 		{"price", document.Defs["price"].Properties, r.priceFields(&runner.Price{})},
+		{"server", document.Defs["server"].Properties, r.serverFields(&Server{})},
 		{"embedder", document.Defs["embedder"].Properties, r.embedderFields(&plumb.RunnerConfig{})},
 	} {
 		var read []string
@@ -239,6 +240,8 @@ func TestConfigSchemaAgrees(t *testing.T) {
 		"runners: {a: {command: x}}", "runners: {a: {command: [x], api: chat}}", "runners: {a: {command: [x], temperature: 1}}",
 		"runners: {a: {replay: x}}", "runners: {a: {replay: x, seed: 1}}", "runners: {a: {replay: x, timeoutMs: 1}}",
 		"runners: {a: {model: x, replay: y}}", "runners: {a: {model: x, unknown: 1}}", "runners: {a: {model: x, reasoningEffort: high}}",
+		"server: https://x", "server: ''", "server: x", "server: {url: 'https://x', share: answers}", "server: {share: scores}",
+		"server: {url: 'https://x', share: all}", "server: {url: 'https://x', project: p}", "server: {url: '${HUB}'}", "server: 1", "server: [x]",
 		"judge: x", "judge: ''", "judge: {model: x}", "judge: {votes: 3}", "judge: {model: x, votes: 0}", "judge: {model: x, api: chat}",
 		"judge: {command: [x], votes: 3}", "judge: 3", "runners: {r: x}\njudge: {runner: r}", "runners: {r: x}\njudge: {runner: r, model: x}",
 		"embedder: x", "embedder: {model: x}", "embedder: {baseURL: 'http://x'}", "embedder: {model: x, nope: 1}", "embedder: [x]",

@@ -30,7 +30,36 @@ func (r *reader) topFields(c *Config) []setting.Field {
 		}},
 		{Name: "defaults", Read: func(v value, path string) { r.Object(v, path, r.defaultsFields(c)) }},
 		{Name: "snapshots", Read: func(v value, path string) { c.Snapshots = r.snapshots(v, path) }},
+		{Name: "server", Read: func(v value, path string) { r.server(v, path, &c.Server) }},
 	}
+}
+
+// server reads the server for submissions: an address, or a mapping.
+func (r *reader) server(v value, path string, s *Server) {
+	if v.Kind != doc.Map {
+		s.URL = r.address(v, path)
+		return
+	}
+	r.Object(v, path, r.serverFields(s))
+	if s.URL == "" && v.Get("url") == nil {
+		r.Add(v.Place, path+".url is missing", "such as https://plumb.example.com")
+	}
+}
+
+func (r *reader) serverFields(s *Server) []setting.Field {
+	return []setting.Field{
+		{Name: "url", Read: func(v value, path string) { s.URL = r.address(v, path) }},
+		{Name: "project", Read: func(v value, path string) { s.Project = r.Text(v, path) }},
+		{Name: "share", Read: func(v value, path string) { s.Share = plumb.Share(r.Choice(v, path, shares())) }},
+	}
+}
+
+func shares() []string {
+	var words []string
+	for _, s := range plumb.Shares() {
+		words = append(words, string(s))
+	}
+	return words
 }
 
 // suites reads the suites of a config: files, or published suites.

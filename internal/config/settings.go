@@ -57,6 +57,9 @@ type Settings struct {
 	Vary                  []string
 	Alpha                 float64
 
+	// Submit submits the run when it has ended: "yes", or "required".
+	Submit string
+
 	// Redact names environment variables whose values are secrets.
 	Redact []string
 }
@@ -366,6 +369,10 @@ func (s *Settings) Groups() []setting.Group {
 				Key: "report", Flag: "report", OtherKeys: []string{"reporter"}, OtherFlags: []string{"reporter"},
 				At: &s.Reports, Format: Report, Known: kind.Names(),
 				Help: ReportHelp(), Doc: "reports to write: " + reports(), Resume: ReportHelp(), Score: ReportHelp(),
+			},
+			{
+				Flag: "submit", At: &s.Submit, Values: []string{"yes", "required"}, Bare: "yes",
+				Help: "submit the run to the server of plumb login or the config; required fails without it",
 			},
 			{Key: "output", Flag: "output", At: &s.Output, Format: setting.Path, Help: outputHelp, Score: outputHelp},
 		}},

@@ -2,6 +2,7 @@ package drift
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"math"
 	"slices"
 	"strings"
@@ -29,6 +30,13 @@ func normalize(text string) string {
 		text = strings.ReplaceAll(text, "\r\n", "\n")
 	}
 	return strings.TrimSpace(text)
+}
+
+// AnswerHash identifies an answer for the detectors without its text: the SHA-256, in hex digits, of
+// the normalized text.
+func AnswerHash(text string) string {
+	sum := sha256.Sum256([]byte(normalize(text)))
+	return hex.EncodeToString(sum[:])
 }
 
 // textWords returns the first words of a text: each is a sequence of letters and digits, or a single

@@ -21,23 +21,32 @@ type localRun struct {
 	key                              string
 	provider, model, suite, settings string
 	start                            time.Time
+	hidden                           bool // its answers are not shared
 	run                              Run
 }
 
-// Local reads the runs below a directory and replays them: one person made them all, so that nobody
-// can lie. With a model, only runners with this model count, named as "model" or "provider:model".
-// warn is called with each run that cannot be read.
+// Local reads the runs below a directory and replays them; see [Logs].
 func Local(root, model string, rules Rules, warn func(id string, err error)) ([]*Stream, error) {
 	ids, err := runlog.List(root)
 	if err != nil {
 		return nil, err
 	}
+	for i := range ids {
+		ids[i] = filepath.Join(root, ids[i])
+	}
+	return Logs(ids, model, rules, warn)
+}
+
+// Logs reads runs, which are run directories or logs, and replays them: one person made them all, so
+// that nobody can lie. With a model, only runners with this model count, named as "model" or
+// "provider:model". warn is called with each run that cannot be read.
+func Logs(paths []string, model string, rules Rules, warn func(id string, err error)) ([]*Stream, error) {
 	var all []localRun
 	var models []string
-	for _, id := range ids {
-		runs, err := readRun(filepath.Join(root, id))
+	for _, path := range paths {
+		runs, err := readRun(path)
 		if err != nil {
-			warn(id, err)
+			warn(filepath.Base(path), err)
 			continue
 		}
 		for i := range runs {
@@ -63,7 +72,7 @@ func Local(root, model string, rules Rules, warn func(id string, err error)) ([]
 
 // scanLocal makes a stream of the runs of each panel.
 func scanLocal(all []localRun, rules Rules) ([]*Stream, error) {
-	byKey := map[string][]Run{}
+	byKey, hidden := map[string][]Run{}, map[string]int{}
 	var panels []*localRun // the first run of each
 	for i := range all {
 		r := &all[i]
@@ -71,6 +80,9 @@ func scanLocal(all []localRun, rules Rules) ([]*Stream, error) {
 			panels = append(panels, r)
 		}
 		byKey[r.key] = append(byKey[r.key], r.run)
+		if r.hidden {
+			hidden[r.key]++
+		}
 	}
 	rules.Own, rules.Precise = true, len(panels) > 1
 	var streams []*Stream
@@ -80,6 +92,7 @@ func scanLocal(all []localRun, rules Rules) ([]*Stream, error) {
 		if err != nil {
 			return nil, err
 		}
+		s.Hidden = hidden[p.key]
 		s.Name, s.Provider, s.Model = p.provider+":"+p.model+", "+p.suite, p.provider, p.model
 		if p.settings != "" {
 			s.Name += ", " + p.settings
@@ -151,9 +164,11 @@ func readRun(path string) ([]localRun, error) {
 			s.judgement.Outcome != plumb.OutcomePass && s.judgement.Outcome != plumb.OutcomeFail {
 			continue
 		}
-		runs[i].run.Answers = append(runs[i].run.Answers, Answer{
-			Prompt: k.prompt, Text: s.report.FinalOutput, HasText: true, Score: s.judgement.Score,
-		})
+		a := Answer{Prompt: k.prompt, Text: s.report.FinalOutput, HasText: true, Score: s.judgement.Score}
+		if runs[i].hidden {
+			a.Text, a.HasText, a.Hash = "", false, s.report.AnswerHash
+		}
+		runs[i].run.Answers = append(runs[i].run.Answers, a)
 		facts[i].add(s.report)
 	}
 	var measured []localRun
@@ -171,6 +186,7 @@ func describe(info *plumb.RunInfo, r *plumb.RunnerInfo, start time.Time) localRu
 	parameters := words(r.Parameters)
 	l := localRun{
 		provider: r.Agent.Type, model: r.Agent.Model, suite: info.SuiteName, start: start,
+		hidden: info.Share == plumb.ShareScores,
 		run: Run{
 			ID: info.ID, Submitter: local, Day: DayOf(start), Provider: map[string]string{},
 			Client: map[string]string{"plumb version": info.PlumbVersion, "runner config": r.Config},
@@ -183,7 +199,7 @@ func describe(info *plumb.RunInfo, r *plumb.RunnerInfo, start time.Time) localRu
 		l.settings = strings.TrimPrefix(l.settings+", at "+r.BaseURL, ", ")
 	}
 	l.key = strings.Join([]string{
-		string(r.Kind), r.Agent.Type, r.Agent.Model, r.BaseURL, parameters, info.SuiteHash, info.Judge,
+		string(r.Kind), r.Agent.Type, r.Agent.Model, plumb.AddressHash(r.BaseURL), parameters, info.SuiteHash, info.Judge,
 		fmt.Sprint(info.SelfJudged),
 	}, "\x00")
 	return l

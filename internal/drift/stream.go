@@ -17,6 +17,8 @@ type Stream struct {
 	Name string
 	// Provider and Model are those of the panel. Records do not tell them.
 	Provider, Model string
+	// Hidden counts runs whose answers are not shared, so that only their hashes are compared.
+	Hidden int
 	// Runs has the runs of the panel, for [Screen].
 	Runs   Source
 	Alarms []Alarm

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"reflect"
 	"strings"
 
 	"github.com/plumb-eval/plumb/internal/agent"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+	"github.com/plumb-eval/plumb/internal/submit"
 )
 
 // agentSections returns what is generated from [agent.All].
@@ -68,4 +70,29 @@ func codes(words ...string) string {
 		}
 	}
 	return strings.Join(all, ", ")
+}
+
+// shareSections returns what is generated from [submit.Lists].
+func shareSections() []section {
+	return []section{{"docs/submitting.md", "fields", table(shareTable())}}
+}
+
+func shareTable() [][]string {
+	rows := [][]string{{"in a", "at `scores`", "also at `answers`"}}
+	for _, f := range submit.Lists() {
+		rows = append(rows, []string{f.Type.Name(), members(f.Type, f.Scores), members(f.Type, f.Answers)})
+	}
+	return rows
+}
+
+// members returns the names in JSON of the fields on a list.
+func members(t reflect.Type, list string) string {
+	var names []string
+	for name := range strings.FieldsSeq(list) {
+		if f, ok := t.FieldByName(strings.TrimRight(name, "~#")); ok {
+			key, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			names = append(names, "`"+key+"`"+name[len(f.Name):])
+		}
+	}
+	return strings.NewReplacer("~", "¹", "#", "²").Replace(strings.Join(names, ", "))
 }

@@ -30,7 +30,7 @@ func fixed(text func() string) func(string) (string, error) {
 
 // sections returns all generated sections.
 func sections() []section {
-	return slices.Concat(assertionSections(), settingSections(), agentSections(), providerSections())
+	return slices.Concat(assertionSections(), settingSections(), agentSections(), providerSections(), shareSections())
 }
 
 func main() {

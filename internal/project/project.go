@@ -27,6 +27,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/run"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
+	"github.com/plumb-eval/plumb/internal/submit"
 	"github.com/plumb-eval/plumb/internal/suite"
 	"github.com/plumb-eval/plumb/internal/suite/lib"
 	"github.com/plumb-eval/plumb/internal/text"
@@ -169,7 +170,11 @@ func NewProject(env Env, c *config.Config, outputDir string) (*Project, error) {
 		return nil, err
 	}
 	extended := env.with(dotenv)
-	p.Getenv, p.Environ = extended.Getenv, extended.Environ
+	p.Getenv = extended.Getenv
+	p.Environ = func() []string { // nothing that is tested needs the token for the server
+		own := func(pair string) bool { return strings.HasPrefix(pair, submit.TokenEnv+"=") }
+		return slices.DeleteFunc(slices.Clone(extended.Environ()), own)
+	}
 	p.redact = p.RedactorWith(nil)
 	p.codeOutput = newRedactingWriter(p.redact, env.Stderr)
 	return p, nil

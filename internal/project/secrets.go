@@ -15,6 +15,7 @@ import (
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/runner"
 	"github.com/plumb-eval/plumb/internal/runner/modelapi"
+	"github.com/plumb-eval/plumb/internal/submit"
 )
 
 // Redactor returns a redactor with the secrets of the environment and of .env in the working
@@ -43,6 +44,7 @@ func (p *Project) RedactorOf(path string) *redact.Redactor { return p.RedactorWi
 func (p *Project) RedactorWith(words iter.Seq[string], settings ...any) *redact.Redactor {
 	secrets := runner.Secrets(p.Getenv, append([]any{p.Config}, settings...)...)
 	own := vocabulary()
+	secrets = append(secrets, redact.Secret{Name: submit.TokenEnv, Value: p.Getenv(submit.TokenEnv)})
 	for _, provider := range modelapi.Providers() {
 		own = append(own, provider.Name)
 		for _, name := range provider.KeyEnv {

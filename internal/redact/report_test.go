@@ -222,12 +222,12 @@ SnapshotCheck: Metric
 Parameters: ReasoningEffort
 Position: File
 RawArtifacts: ExportPath SessionPath StderrPath StdoutPath TelemetryPath
-RunInfo: ArtifactDir DeclaredTags Embedder ID Judge PlumbVersion Schedule ScoredFrom SelectedTags SuiteHash SuiteName SuitePath SuiteVersion Tier
+RunInfo: ArtifactDir DeclaredTags Embedder ID Judge PlumbVersion Schedule ScoredFrom SelectedTags Share SuiteHash SuiteName SuitePath SuiteVersion Tier
 RunnerConfig: API APIKeyEnv ID Model ReasoningEffort Replay
 RunnerInfo: Config ID PathKey
 RunnerSetup: API Permissions Program Version
 SessionEvent: Change Phase Role
-SessionReport: Incomplete Redacted Refused Workspace TakenFrom
+SessionReport: AnswerHash Incomplete Redacted Refused Workspace TakenFrom
 Setup: Embedder Template
 SkillDetection: Confidence
 UsageSource: Input Output Reasoning

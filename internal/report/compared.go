@@ -24,7 +24,7 @@ type Compared struct {
 // FindDifferences looks for the first event at which the sessions of a case differ, for the cases
 // that reports show with it. It reads only their sessions, and only if both sides are runs.
 func (c *Compared) FindDifferences() error {
-	if c.Baseline == nil || c.Candidate == nil {
+	if c.Baseline == nil || c.Candidate == nil || !sharesSessions(c.Matching.Base) || !sharesSessions(c.Matching.Cand) {
 		return nil
 	}
 	for _, list := range [][]compare.CaseResult{c.Cases.Regressed, c.Cases.Fixed} {
@@ -36,6 +36,9 @@ func (c *Compared) FindDifferences() error {
 	}
 	return nil
 }
+
+// sharesSessions reports whether the log of a side has the events of its sessions.
+func sharesSessions(s *compare.Side) bool { return s.Run == nil || s.Run.Info.Share.Whole() }
 
 // ShownCases is the number of cases of one list that the terminal shows.
 const ShownCases = 12

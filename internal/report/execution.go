@@ -27,7 +27,8 @@ func (c *Cell) Name() string {
 // the session must be of an agent and have taken place in this run.
 func (c *Cell) Explain(src *Source, repetition, number int) string {
 	dir := c.SessionDir(src.Directory(c.Run), repetition, number)
-	if dir == "" || c.Runner.Kind != plumb.RunnerAgent || c.Run.Info.ScoredFrom != "" || src.IsRecording(c.Run) {
+	if dir == "" || c.Runner.Kind != plumb.RunnerAgent || c.Run.Info.ScoredFrom != "" || c.Run.Info.Share != "" ||
+		src.IsRecording(c.Run) {
 		return ""
 	}
 	if c.Repeats() > 1 || c.Sessions > 1 { // the command asks about this session, and not about the last one
@@ -38,7 +39,11 @@ func (c *Cell) Explain(src *Source, repetition, number int) string {
 
 // Command returns the command of plumb with a name that is about this execution alone.
 func (c *Cell) Command(name string, src *Source) string {
-	text := "plumb " + name + " " + ShellWord(c.Run.Info.ID) + " " + ShellWord(c.Info.ID)
+	run := c.Run.Info.ID
+	if c.Run.Info.Share != "" && src.Dir != "" { // it is a log without a run directory
+		run = src.Dir
+	}
+	text := "plumb " + name + " " + ShellWord(run) + " " + ShellWord(c.Info.ID)
 	if len(c.Run.Info.Runners) > 1 {
 		text += " --runner " + ShellWord(c.Runner.ID)
 	}

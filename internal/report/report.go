@@ -235,7 +235,7 @@ func NextSteps(src *Source, run *plumb.Run, look string) []Command {
 		steps = append(steps, Command{look, "see the whole session"})
 	}
 	switch t := run.Totals; {
-	case src.Closed || decided(run):
+	case src.Closed || decided(run) || run.Info.Share != "": // a log without its run directory does not go on
 	case run.Decision != nil && run.Decision.Exhausted == len(run.Cases):
 		if step := moreBaseline(src, run); step != "" {
 			steps = append(steps, Command{step, "add repetitions to the baseline; then start another run"})

@@ -236,6 +236,10 @@ func Setup(p *project.Project, path string) kind.Setup {
 func storedOptions(p *project.Project, path string) (o kind.Setup, s project.Spec, err error) {
 	o = Setup(p, path)
 	o.Redact, o.Terminal, o.Sessions = p.RedactorOf(path), false, Sessions(path)
+	if runlog.IsLog(path) {
+		o.RunDir = ""
+		return o, s, nil
+	}
 	o.Explained = func(dir string) ([]report.Explained, error) { return explained(filepath.Join(path, dir)) }
 	err = runlog.ReadSpec(path, &s)
 	o.Closed = s.Demo
@@ -306,20 +310,23 @@ func Sessions(path string) results.Sessions {
 	}
 }
 
-// events streams the log of the run directory at path. If the run began with fewer repetitions than
+// events streams the log of the run at path. If the run began with fewer repetitions than
 // run.json has now, the stream is that of a run that planned them all from the start, so that a
 // report shows the result of each execution once.
 func events(path string) iter.Seq2[plumb.Event, error] {
 	stop := errors.New("stop")
 	return func(yield func(plumb.Event, error) bool) {
 		var s project.Spec
-		if err := runlog.ReadSpec(path, &s); err != nil {
-			yield(plumb.Event{}, err)
-			return
+		alone := runlog.IsLog(path)
+		if !alone {
+			if err := runlog.ReadSpec(path, &s); err != nil {
+				yield(plumb.Event{}, err)
+				return
+			}
 		}
 		var raised *raisedRun
 		err := runlog.At(path).Read(func(ev plumb.Event) (err error) {
-			if ev.Type == plumb.EventRunStarted && ev.Info != nil && max(ev.Info.Repeat, 1) < s.Repeat {
+			if ev.Type == plumb.EventRunStarted && ev.Info != nil && (alone || max(ev.Info.Repeat, 1) < s.Repeat) {
 				if raised, err = foldRaised(path); err != nil {
 					return err
 				}

@@ -225,6 +225,10 @@ func Find(root, name string) (string, error) {
 	if _, err := os.Stat(filepath.Join(name, SpecFile)); name != "" && err == nil {
 		return name, nil
 	}
+	if IsLog(name) {
+		return "", plumb.WithHint(fmt.Errorf("%s is a log without its run directory", name),
+			"plumb report, show, compare and drift --from read it; anything else needs the run")
+	}
 	if name == "" {
 		return "", plumb.WithHint(errors.New("the name of the run is empty"),
 			"name a run, or write last; plumb runs lists the runs")

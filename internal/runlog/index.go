@@ -66,7 +66,7 @@ func (x *Index) Run() *plumb.Run { return x.run }
 // order of the log.
 func (x *Index) Sessions(caseID, runnerID string, yield func(plumb.Event) error) error {
 	_, err := x.lines(caseID, runnerID, nil, func(line []byte) error {
-		ev, err := x.log.decode(line)
+		ev, err := x.log.decode(line, x.run.Info.Share)
 		if err != nil {
 			return fmt.Errorf("read session of case %s on %s: %w", caseID, runnerID, err)
 		}

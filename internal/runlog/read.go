@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"math"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -31,7 +32,8 @@ type Log struct {
 	// Open opens the lines of the log.
 	Open func() (Lines, error)
 	// Blob returns the bytes of a large session that is kept beside the log, by its name. The
-	// reader checks that they are the ones that the log names.
+	// reader checks that they are the ones that the log names. It is nil if the log has all its
+	// sessions in itself.
 	Blob func(name string) ([]byte, error)
 	// Limits bound a log from elsewhere.
 	Limits Limits
@@ -56,9 +58,15 @@ type Limits struct {
 	Strict bool
 }
 
-// At returns the log of the run directory at path.
+// At returns the log of the run directory at path, or the log that is the file at path.
 func At(path string) *Log {
 	name := filepath.Join(path, EventsFile)
+	blob := func(name string) ([]byte, error) {
+		return doc.Read(filepath.Join(path, BlobsDir, name), doc.SessionBytes)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		name, blob = path, nil
+	}
 	return &Log{
 		Name: name,
 		Open: func() (Lines, error) {
@@ -71,19 +79,38 @@ func At(path string) *Log {
 			}
 			return f, nil
 		},
-		Blob: func(name string) ([]byte, error) {
-			return doc.Read(filepath.Join(path, BlobsDir, name), doc.SessionBytes)
-		},
+		Blob: blob,
 	}
+}
+
+// IsLog reports whether path is a file with a log that is not in a run directory, such as one that
+// left its machine; see [Encoder].
+func IsLog(path string) bool {
+	const begin = `{"type":"` + string(plumb.EventRunStarted) + `"`
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return false
+	}
+	f, err := files.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	text := make([]byte, len(begin))
+	_, err = io.ReadFull(f, text)
+	return err == nil && string(text) == begin
 }
 
 // Read calls fn with the events of the log, in order, including sessions. It ignores an incomplete
 // last line. Any other damage is an error that names the line. fn may keep the events.
 func (l *Log) Read(fn func(plumb.Event) error) error {
+	var share plumb.Share
 	_, err := l.scan(func(line []byte, _ int64) error {
-		ev, err := l.decode(line)
+		ev, err := l.decode(line, share)
 		if err != nil {
 			return err
+		}
+		if ev.Info != nil {
+			share = ev.Info.Share
 		}
 		return fn(ev)
 	})
@@ -146,6 +173,7 @@ func (l *Log) fold(
 		if err := l.unmarshal(line, &h); err != nil {
 			return err
 		}
+		fill(&h.Event, r.Info.Share)
 		ev, _ := redact.Clean(secrets, h.Event) // before Apply shortens texts
 		if err := r.Apply(ev); err != nil {
 			return err
@@ -177,7 +205,9 @@ func (l *Log) Figures(secrets *redact.Redactor, fn func(plumb.Event, *plumb.Run)
 				return err
 			}
 		}
-		ev, _ := redact.Clean(secrets, b.event())
+		ev := b.event()
+		fill(&ev, r.Info.Share)
+		ev, _ = redact.Clean(secrets, ev)
 		if err := r.Apply(ev); err != nil {
 			return err
 		}
@@ -198,6 +228,7 @@ type briefReport struct {
 	SessionID    string           `json:"sessionId"`
 	Usage        plumb.Usage      `json:"usage"`
 	FinalOutput  string           `json:"finalOutput"`
+	AnswerHash   string           `json:"answerHash"`
 	StartedAt    *time.Time       `json:"startedAt"`
 	DurationMs   int64            `json:"durationMs"`
 	LatencyMs    int64            `json:"latencyMs"`
@@ -226,7 +257,7 @@ func (b *brief) event() plumb.Event {
 	ev.Report, ev.Judgement, ev.Blob = nil, nil, ""
 	if r := b.Report; r != nil {
 		ev.Report = &plumb.SessionReport{
-			SessionID: r.SessionID, Usage: r.Usage, FinalOutput: r.FinalOutput, StartedAt: r.StartedAt,
+			SessionID: r.SessionID, Usage: r.Usage, FinalOutput: r.FinalOutput, AnswerHash: r.AnswerHash, StartedAt: r.StartedAt,
 			DurationMs: r.DurationMs, LatencyMs: r.LatencyMs, Model: r.Model, Fingerprint: r.Fingerprint,
 			RequestID: r.RequestID, Effective: r.Effective, CostUSD: r.CostUSD, Cached: r.Cached,
 			Recorded: r.Recorded, AgentVersion: r.AgentVersion, Steps: r.Steps, Offered: r.Offered,
@@ -238,14 +269,53 @@ func (b *brief) event() plumb.Event {
 	return ev
 }
 
-func (l *Log) decode(line []byte) (plumb.Event, error) {
+// decode decodes an event of a log with the given level.
+func (l *Log) decode(line []byte, share plumb.Share) (plumb.Event, error) {
 	var ev plumb.Event
 	err := l.unmarshal(line, &ev)
 	if err == nil && ev.Blob != "" {
 		err = l.session(ev.Blob, &ev.Report)
 		ev.Blob = ""
 	}
+	fill(&ev, share)
 	return ev, err
+}
+
+// fill writes [plumb.NotShared] in the place of each text that a log of this level leaves out, so
+// that no reader takes it for empty. It changes what ev points to.
+func fill(ev *plumb.Event, share plumb.Share) {
+	if share.Whole() {
+		return
+	}
+	put := func(text *string) {
+		if *text == "" {
+			*text = plumb.NotShared
+		}
+	}
+	failure := func(f *plumb.Failure) {
+		if f != nil {
+			put(&f.Message)
+		}
+	}
+	if r := ev.Report; r != nil {
+		put(&r.Prompt)
+		if r.AnswerHash != "" && share != plumb.ShareAnswers {
+			put(&r.FinalOutput)
+		}
+	}
+	failure(ev.Failure)
+	if j := ev.Judgement; j != nil {
+		failure(j.Failure)
+		for i := range j.Verdicts {
+			if share != plumb.ShareAnswers {
+				put(&j.Verdicts[i].Reason)
+			}
+			failure(j.Verdicts[i].Error)
+		}
+	}
+	if r := ev.Result; r != nil && r.Class != nil {
+		put(&r.Reason)
+	}
 }
 
 // session decodes the session in a blob into report.
@@ -263,6 +333,9 @@ func (l *Log) session(name string, report any) error {
 func (l *Log) blob(name string) ([]byte, error) {
 	if filepath.Base(name) != name {
 		return nil, fmt.Errorf("blob name %q is not a file name", name)
+	}
+	if l.Blob == nil {
+		return nil, errors.New("the log has its sessions in no other file")
 	}
 	data, err := l.Blob(name)
 	if err != nil {

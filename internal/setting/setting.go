@@ -34,6 +34,8 @@ type Setting struct {
 	Odd bool
 	// NewRunner is set if the setting applies only to the runners of --model and --agent.
 	NewRunner bool
+	// Bare is the value of the flag if it is given without one; "" if it needs one.
+	Bare string
 	// Commas lets one value of the flag hold several, separated by commas.
 	Commas bool
 	// Help describes the setting, with the name of the flag's value in backquotes. Doc replaces it

@@ -56,7 +56,7 @@ Invalid config at runners: must have a runner
 Invalid config at runners: must be a mapping, not a list
 Invalid config at runners.a: must be a mapping, not a number
 Invalid config at runners.a.agent: must be a mapping, not a number
-Unknown config key: foo (known: suites, runners, judge, embedder, prices, run, defaults, snapshots)
+Unknown config key: foo (known: suites, runners, judge, embedder, prices, run, defaults, snapshots, server)
 Unknown config key: runners.a.extra (known: model, command, replay, agent, baseURL, api, apiKeyEnv, headers, env, temperature, ` +
 		`seed, topP, maxOutputTokens, reasoningEffort, timeoutMs, maxParallel)
 Invalid config at run: must be a mapping, not a number

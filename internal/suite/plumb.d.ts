@@ -1443,6 +1443,8 @@ declare module "plumb" {
 		judge?: string | { runner: string; votes?: number } | (Exclude<RunnerConfig, { agent: AgentConfig }> & { votes?: number });
 		embedder?: string | { model: string; baseURL?: string; apiKeyEnv?: string };
 		prices?: Record<string, Price>;
+		/** Where plumb submit sends runs. */
+		server?: string | { url: string; project?: string; share?: "scores" | "answers" | "sessions" };
 	}
 
 	export type PlumbConfig = SkillgymConfig;

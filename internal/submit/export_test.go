@@ -1,0 +1,4 @@
+package submit
+
+// Refuse is refuse.
+var Refuse = refuse
