@@ -1,0 +1,262 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/plumb-eval/plumb"
+)
+
+// Trust is how far the runs of an account count. A view at a level shows this level and those above.
+type Trust int
+
+// The levels of trust.
+const (
+	Anonymous Trust = iota
+	Known
+	Trusted
+)
+
+// String returns the word for a level.
+func (t Trust) String() string {
+	return [...]string{"anonymous", "known", "trusted"}[min(max(t, Anonymous), Trusted)]
+}
+
+// ParseTrust returns the level with a word.
+func ParseTrust(word string) (Trust, error) {
+	words := []string{Anonymous.String(), Known.String(), Trusted.String()}
+	i := slices.Index(words, word)
+	if i < 0 {
+		return 0, plumb.WithHint(fmt.Errorf("unknown trust %q", word), "one of "+strings.Join(words, ", "))
+	}
+	return Trust(i), nil
+}
+
+// The rows that a new database has: the project and the account of a machine.
+const (
+	DefaultProject = 1
+	LocalAccount   = 1
+)
+
+// Account is somebody who sends runs.
+type Account struct {
+	ID      int64
+	Name    string
+	Trust   Trust
+	Created time.Time
+}
+
+// AddAccount makes an account, or returns the one with this name.
+func (s *Store) AddAccount(ctx context.Context, name string, trust Trust) (*Account, error) {
+	err := s.write(ctx, 1, func(t *tx) error {
+		n, err := t.exec("INSERT INTO account (name, trust, created) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING",
+			name, int64(trust), ms(s.now()))
+		if err != nil || n == 0 {
+			return err
+		}
+		return t.audit(0, "account added", name, trust.String())
+	})
+	if err != nil {
+		return nil, err
+	}
+	return single(ctx, s, "SELECT id, name, trust, created FROM account WHERE name = $1", []any{name}, scanAccount)
+}
+
+// Accounts returns all accounts by name.
+func (s *Store) Accounts(ctx context.Context) ([]Account, error) {
+	return list(ctx, s, "SELECT id, name, trust, created FROM account ORDER BY name", nil, scanAccount)
+}
+
+func scanAccount(rows *sql.Rows, a *Account) error {
+	var created int64
+	err := rows.Scan(&a.ID, &a.Name, &a.Trust, &created)
+	a.Created = at(created)
+	return err
+}
+
+// Project is what runs belong to.
+type Project struct {
+	ID               int64
+	Slug, Visibility string
+}
+
+// Project returns a project by its name in addresses.
+func (s *Store) Project(ctx context.Context, slug string) (*Project, error) {
+	return single(ctx, s, "SELECT id, slug, visibility FROM project WHERE slug = $1", []any{slug},
+		func(rows *sql.Rows, p *Project) error { return rows.Scan(&p.ID, &p.Slug, &p.Visibility) })
+}
+
+// Token is what a secret allows.
+type Token struct {
+	// Prefix is the beginning of the secret, by which people tell tokens apart.
+	Prefix           string
+	Account          int64
+	AccountName      string
+	Project          int64
+	Scopes           []string
+	Created, Expires time.Time
+}
+
+// Allows reports whether the token has a scope.
+func (t *Token) Allows(scope string) bool { return slices.Contains(t.Scopes, scope) }
+
+const (
+	tokenStart  = "plumb_"
+	tokenRandom = 32
+	tokenShown  = 6 // of the random characters
+)
+
+// AddToken makes a token for an account in a project. Its secret is not stored, and cannot be had again.
+func (s *Store) AddToken(
+	ctx context.Context, account, project int64, scopes []string, expires time.Time,
+) (secret string, err error) {
+	random := strings.ToLower(rand.Text() + rand.Text())[:tokenRandom]
+	secret = tokenStart + random + tokenSum(random)
+	prefix := secret[:len(tokenStart)+tokenShown]
+	sum := sha256.Sum256([]byte(secret))
+	return secret, s.write(ctx, 1, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO token (hash, prefix, account, project, scopes, created, expires)
+			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+			sum[:], prefix, account, project, strings.Join(scopes, " "), ms(s.now()), ms(expires))
+		if err != nil {
+			return err
+		}
+		return t.audit(account, "token added", prefix, strings.Join(scopes, " "))
+	})
+}
+
+// tokenSum is a checksum by which a mistyped or cut token is told without the database.
+func tokenSum(random string) string { return fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(random))) }
+
+// Token returns what a secret allows. The error is [ErrNotFound] if it allows nothing, or no longer.
+func (s *Store) Token(ctx context.Context, secret string) (*Token, error) {
+	random, ok := strings.CutPrefix(secret, tokenStart)
+	if !ok || len(random) != tokenRandom+hex.EncodedLen(crc32.Size) || tokenSum(random[:tokenRandom]) != random[tokenRandom:] {
+		return nil, ErrNotFound
+	}
+	sum := sha256.Sum256([]byte(secret))
+	token, err := single(ctx, s, tokenQuery+"WHERE t.hash = $1", []any{sum[:]}, scanToken)
+	if err == nil && !token.Expires.After(s.now()) {
+		return nil, ErrNotFound
+	}
+	return token, err
+}
+
+// Tokens returns the tokens of an account, the latest first.
+func (s *Store) Tokens(ctx context.Context, account int64) ([]Token, error) {
+	return list(ctx, s, tokenQuery+"WHERE t.account = $1 ORDER BY t.created DESC, t.prefix", []any{account}, scanToken)
+}
+
+// RemoveTokens removes the tokens of an account with a prefix.
+func (s *Store) RemoveTokens(ctx context.Context, account int64, prefix string) error {
+	return s.write(ctx, 1, func(t *tx) error {
+		n, err := t.exec("DELETE FROM token WHERE account = $1 AND prefix = $2", account, prefix)
+		if err == nil && n == 0 {
+			err = ErrNotFound
+		}
+		if err != nil {
+			return err
+		}
+		return t.audit(account, "token removed", prefix, "")
+	})
+}
+
+const tokenQuery = `SELECT t.prefix, t.account, a.name, t.project, t.scopes, t.created, t.expires
+	FROM token t JOIN account a ON a.id = t.account `
+
+func scanToken(rows *sql.Rows, t *Token) error {
+	var scopes string
+	var created, expires int64
+	err := rows.Scan(&t.Prefix, &t.Account, &t.AccountName, &t.Project, &scopes, &created, &expires)
+	t.Scopes, t.Created, t.Expires = strings.Fields(scopes), at(created), at(expires)
+	return err
+}
+
+// Suite is a suite that the server knows.
+type Suite struct {
+	Hash, Name string
+	// Data is its file of JSON lines.
+	Data []byte
+}
+
+// AddSuite stores a suite. One that is there stays.
+func (s *Store) AddSuite(ctx context.Context, account int64, suite Suite) error {
+	packed := s.pack.pack(suite.Data)
+	return s.write(ctx, 1, func(t *tx) error {
+		n, err := t.exec(`INSERT INTO suite (hash, name, data, account, created) VALUES ($1, $2, $3, $4, $5)
+			ON CONFLICT (hash) DO NOTHING`, suite.Hash, suite.Name, packed, account, ms(s.now()))
+		if err != nil || n == 0 {
+			return err
+		}
+		return t.audit(account, "suite added", suite.Hash, suite.Name)
+	})
+}
+
+// Suite returns a suite by its hash.
+func (s *Store) Suite(ctx context.Context, hash string) (*Suite, error) {
+	return single(ctx, s, "SELECT hash, name, data FROM suite WHERE hash = $1", []any{hash},
+		func(rows *sql.Rows, suite *Suite) error {
+			var packed []byte
+			if err := rows.Scan(&suite.Hash, &suite.Name, &packed); err != nil {
+				return err
+			}
+			var err error
+			suite.Data, err = s.pack.unpack(packed)
+			return err
+		})
+}
+
+// Audit is a record of who changed what.
+type Audit struct {
+	ID, Account             int64
+	At                      time.Time
+	Action, Subject, Detail string
+}
+
+func (t *tx) audit(account int64, action, subject, detail string) error {
+	_, err := t.exec("INSERT INTO audit (at, account, action, subject, detail) VALUES ($1, $2, $3, $4, $5)",
+		ms(t.store.now()), account, action, subject, detail)
+	return err
+}
+
+// Audits returns the latest records before one, the latest first; before is 0 for the end.
+func (s *Store) Audits(ctx context.Context, before int64, limit int) ([]Audit, error) {
+	if before == 0 {
+		before = 1<<63 - 1
+	}
+	return list(ctx, s, `SELECT id, at, account, action, subject, detail FROM audit
+		WHERE id < $1 ORDER BY id DESC LIMIT $2`, []any{before, limit}, func(rows *sql.Rows, a *Audit) error {
+		var when int64
+		err := rows.Scan(&a.ID, &when, &a.Account, &a.Action, &a.Subject, &a.Detail)
+		a.At = at(when)
+		return err
+	})
+}
+
+// Setting returns the value of a setting, or "".
+func (s *Store) Setting(ctx context.Context, name string) (value string, err error) {
+	err = query(ctx, s.read, "SELECT value FROM setting WHERE name = $1", []any{name}, func(rows *sql.Rows) error {
+		return rows.Scan(&value)
+	})
+	return value, err
+}
+
+// SetSetting changes a setting.
+func (s *Store) SetSetting(ctx context.Context, account int64, name, value string) error {
+	return s.write(ctx, 1, func(t *tx) error {
+		_, err := t.exec(`INSERT INTO setting (name, value) VALUES ($1, $2)
+			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, name, value)
+		if err != nil {
+			return err
+		}
+		return t.audit(account, "setting changed", name, value)
+	})
+}

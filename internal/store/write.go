@@ -1,0 +1,279 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The bounds of the work that shares one commit.
+const (
+	batchTime = 10 * time.Millisecond
+	batchRows = 20_000
+)
+
+// tx is a transaction, or the part of one that succeeds or fails alone.
+type tx struct {
+	ctx   context.Context
+	store *Store
+	db    interface {
+		querier
+		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	}
+	prepared func(query string) (*sql.Stmt, error) // nil if the driver prepares
+}
+
+// exec executes a statement and returns the number of rows that it changed.
+func (t *tx) exec(text string, args ...any) (int64, error) {
+	var result sql.Result
+	var err error
+	if t.prepared == nil {
+		result, err = t.db.ExecContext(t.ctx, text, args...)
+	} else {
+		var stmt *sql.Stmt
+		if stmt, err = t.prepared(text); err == nil {
+			result, err = stmt.ExecContext(t.ctx, args...)
+		}
+	}
+	if err != nil {
+		return 0, fmt.Errorf("change the database: %w", err)
+	}
+	return result.RowsAffected()
+}
+
+// query calls scan with each row.
+func (t *tx) query(text string, args []any, scan func(*sql.Rows) error) error {
+	if t.prepared == nil {
+		return query(t.ctx, t.db, text, args, scan)
+	}
+	stmt, err := t.prepared(text)
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	rows, err := stmt.QueryContext(t.ctx, args...)
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	return each(rows, scan)
+}
+
+// number returns the number that a query finds, and whether it finds one.
+func (t *tx) number(text string, args ...any) (n int64, found bool, err error) {
+	err = t.query(text, args, func(rows *sql.Rows) error {
+		found = true
+		return rows.Scan(&n)
+	})
+	return n, found, err
+}
+
+// insert inserts rows. columns is "(a, b)", and rest follows the values.
+func (t *tx) insert(into, rest string, rows [][]any) error {
+	for len(rows) > 0 {
+		n := min(t.store.batch, len(rows))
+		args := make([]any, 0, n*len(rows[0]))
+		for _, row := range rows[:n] {
+			args = append(args, row...)
+		}
+		if _, err := t.exec("INSERT INTO "+into+" VALUES "+places(n, len(rows[0]))+" "+rest, args...); err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// places returns the place holders of rows: ($1, $2), ($3, $4).
+func places(rows, columns int) string {
+	var b strings.Builder
+	for i := range rows * columns {
+		switch {
+		case i == 0:
+			b.WriteByte('(')
+		case i%columns == 0:
+			b.WriteString("), (")
+		default:
+			b.WriteString(", ")
+		}
+		b.WriteByte('$')
+		b.WriteString(strconv.Itoa(i + 1))
+	}
+	b.WriteByte(')')
+	return b.String()
+}
+
+// write performs fn in a transaction. If fn returns an error, nothing of it is kept. rows is about how
+// many rows it writes.
+func (s *Store) write(ctx context.Context, rows int, fn func(*tx) error) error {
+	if s.writer != nil {
+		return s.writer.do(ctx, &job{rows: rows, fn: fn, store: s, done: make(chan error, 1)})
+	}
+	db, err := s.read.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("begin a transaction: %w", err)
+	}
+	if err := fn(&tx{ctx: ctx, store: s, db: db}); err != nil {
+		return errors.Join(err, ignoreDone(db.Rollback()))
+	}
+	if err := db.Commit(); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+func ignoreDone(err error) error {
+	if errors.Is(err, sql.ErrTxDone) {
+		return nil
+	}
+	return err
+}
+
+// writer is the one goroutine that writes to a SQLite database. Work that waits shares a commit.
+type writer struct {
+	db     *sql.DB
+	conn   *sql.Conn
+	stmts  map[string]*sql.Stmt
+	jobs   chan *job
+	done   chan struct{}
+	mu     sync.RWMutex // guards closed
+	closed bool
+}
+
+type job struct {
+	rows  int
+	fn    func(*tx) error
+	store *Store
+	err   error
+	done  chan error
+}
+
+func newWriter(ctx context.Context, db *sql.DB, memory bool) (*writer, error) {
+	w := &writer{db: db, stmts: map[string]*sql.Stmt{}, jobs: make(chan *job, 256)}
+	if memory { // which ends with its last connection
+		db.SetConnMaxIdleTime(0)
+		db.SetMaxIdleConns(1)
+	}
+	return w, db.PingContext(ctx)
+}
+
+// start takes the connection of the writer, after the migrations.
+func (w *writer) start(ctx context.Context) (err error) {
+	if w.conn, err = w.db.Conn(ctx); err != nil {
+		return err
+	}
+	w.done = make(chan struct{})
+	go w.run()
+	return nil
+}
+
+func (w *writer) close() error {
+	w.mu.Lock()
+	running := w.done != nil && !w.closed
+	w.closed = true
+	w.mu.Unlock()
+	var failed []error
+	if running {
+		close(w.jobs)
+		<-w.done
+		for _, stmt := range w.stmts {
+			failed = append(failed, stmt.Close())
+		}
+		failed = append(failed, w.conn.Close())
+	}
+	return errors.Join(append(failed, w.db.Close())...)
+}
+
+// do waits until the job is durable or has failed.
+func (w *writer) do(ctx context.Context, j *job) error {
+	w.mu.RLock()
+	if w.closed {
+		w.mu.RUnlock()
+		return errors.New("the database is closed")
+	}
+	select {
+	case w.jobs <- j:
+		w.mu.RUnlock()
+	case <-ctx.Done():
+		w.mu.RUnlock()
+		return ctx.Err()
+	}
+	return <-j.done // also if ctx ends: the caller must know what was kept
+}
+
+func (w *writer) run() {
+	defer close(w.done)
+	for first := range w.jobs {
+		w.batch(first)
+	}
+}
+
+// batch performs the first job and those that wait behind it, in one transaction.
+func (w *writer) batch(first *job) {
+	ctx := context.Background() // a job is short, and a caller that went away shares the commit of others
+	if err := w.raw(ctx, "BEGIN IMMEDIATE"); err != nil {
+		first.done <- err
+		return
+	}
+	var jobs []*job
+	rows := 0
+	for j, until := first, time.Now().Add(batchTime); j != nil; {
+		j.err = w.part(ctx, j)
+		jobs = append(jobs, j)
+		if rows += j.rows; rows >= batchRows || time.Now().After(until) {
+			break
+		}
+		select {
+		case j = <-w.jobs: // nil if they are closed
+		default:
+			j = nil
+		}
+	}
+	err := w.raw(ctx, "COMMIT")
+	if err != nil {
+		err = errors.Join(err, w.raw(ctx, "ROLLBACK"))
+	}
+	for _, j := range jobs {
+		j.done <- cmp.Or(j.err, err)
+	}
+}
+
+// part performs one job, which fails alone.
+func (w *writer) part(ctx context.Context, j *job) error {
+	if err := w.raw(ctx, "SAVEPOINT job"); err != nil {
+		return err
+	}
+	err := j.fn(&tx{ctx: ctx, store: j.store, db: w.conn, prepared: func(text string) (*sql.Stmt, error) {
+		return w.prepare(ctx, text)
+	}})
+	if err != nil {
+		err = errors.Join(err, w.raw(ctx, "ROLLBACK TO job"))
+	}
+	return errors.Join(err, w.raw(ctx, "RELEASE job"))
+}
+
+func (w *writer) raw(ctx context.Context, text string) error {
+	stmt, err := w.prepare(ctx, text)
+	if err == nil {
+		_, err = stmt.ExecContext(ctx)
+	}
+	if err != nil {
+		return fmt.Errorf("write to the database: %w", err)
+	}
+	return nil
+}
+
+func (w *writer) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
+	if stmt := w.stmts[text]; stmt != nil {
+		return stmt, nil
+	}
+	stmt, err := w.conn.PrepareContext(ctx, text)
+	if err == nil {
+		w.stmts[text] = stmt
+	}
+	return stmt, err
+}
