@@ -126,57 +126,54 @@ func (t *tx) accept(e *Entry, p *packed, before earlier, beginning string) (id i
 	if held != "" {
 		state = stateHeld
 	}
+	var touched []panelDay
+	var answers []int64
+	id = old.id
 	switch {
 	case !old.found:
-		if id, err = t.insertRun(e, p, Trust(trust), state, held); err != nil {
-			return 0, false, err
-		}
-		touched, err := t.rows(id, e, p)
-		if err != nil || state == stateHeld {
-			return id, true, errors.Join(err, t.submitted(e, id, state))
-		}
-		return id, true, errors.Join(t.count(id, touched, e.Submission, Trust(trust)), t.submitted(e, id, state))
+		id, err = t.insertRun(e, p, Trust(trust), state, held)
 	case old.state == stateErased:
-		return 0, false, ErrErased
+		err = ErrErased
 	case old.account != e.Account:
-		return 0, false, ErrConflict
+		err = ErrConflict
 	case old.digest == p.digest:
 		return old.id, false, nil
 	case e.Log != nil && old.digest != before.digest:
-		return 0, false, errAgain
+		err = errAgain
 	case e.Log != nil && beginning != old.digest:
-		return 0, false, ErrConflict
+		err = ErrConflict
+	default:
+		if old.state == stateHeld { // until somebody releases it
+			state, held = stateHeld, old.held
+		}
+		if touched, err = t.days("r.id = $1", id); err != nil {
+			break
+		}
+		if answers, err = t.clear(id); err != nil {
+			break
+		}
+		err = t.updateRun(id, e, p, Trust(trust), state, held)
 	}
-	if old.state == stateHeld { // until somebody releases it
-		state, held = stateHeld, old.held
-	}
-	touched, err := t.days("r.id = $1", old.id)
 	if err != nil {
 		return 0, false, err
 	}
-	if err := t.clear(old.id); err != nil {
-		return 0, false, err
+	panels, err := t.rows(id, e, p)
+	switch {
+	case err != nil:
+	case old.found:
+		for _, panel := range panels {
+			touched = append(touched, panelDay{panel, Day(e.Submission.Started)})
+		}
+		if err = t.dropAnswers(answers); err == nil {
+			err = t.recompute(touched)
+		}
+	case state == stateOK:
+		err = t.count(panels, e.Submission, Trust(trust))
 	}
-	if err := t.updateRun(old.id, e, p, Trust(trust), state, held); err != nil {
-		return 0, false, err
+	if err == nil && e.Log != nil {
+		err = t.audit(e.Account, "run submitted", e.Submission.Info.ID, state)
 	}
-	more, err := t.rows(old.id, e, p)
-	if err != nil {
-		return 0, false, err
-	}
-	day := Day(e.Submission.Started)
-	for _, panel := range more {
-		touched = append(touched, panelDay{panel, day})
-	}
-	return old.id, true, errors.Join(t.recompute(touched), t.submitted(e, old.id, state))
-}
-
-// submitted records that a log was accepted, unless it is one of this machine.
-func (t *tx) submitted(e *Entry, run int64, state string) error {
-	if e.Log == nil {
-		return nil
-	}
-	return t.audit(e.Account, "run submitted", fmt.Sprint(run), state)
+	return id, true, err
 }
 
 // runColumns are the columns of a run that follow from its log.
@@ -319,9 +316,9 @@ func (t *tx) ids(table, columns string, project int64, rows []named) (map[accept
 	slices.SortFunc(rows, func(a, b named) int { return bytes.Compare(a.key[:], b.key[:]) })
 	rows = slices.CompactFunc(rows, func(a, b named) bool { return a.key == b.key })
 	found := make(map[accept.Hash]int64, len(rows))
-	key := "key"
-	if table == "answer" {
-		key = "hash"
+	key, sharing := "key", ""
+	if table == "answer" { // which others may remove
+		key, sharing = "hash", t.store.sharing
 	}
 	find := func() error {
 		for batch := range slices.Chunk(rows, t.store.batch) {
@@ -337,7 +334,7 @@ func (t *tx) ids(table, columns string, project int64, rows []named) (map[accept
 				continue
 			}
 			text := fmt.Sprintf("SELECT id, %s FROM %s WHERE project = $1 AND %s IN (%s) ORDER BY %s%s",
-				key, table, key, strings.Join(in, ", "), key, t.store.sharing)
+				key, table, key, strings.Join(in, ", "), key, sharing)
 			err := t.query(text, args, func(rows *sql.Rows) error {
 				var id int64
 				var key []byte

@@ -48,10 +48,14 @@ func (s *Store) Erase(ctx context.Context, account int64, run string) error {
 		if err := t.audit(account, "run erased", run, ""); err != nil {
 			return err
 		}
-		if err := t.clear(id); err != nil {
+		answers, err := t.clear(id)
+		if err == nil {
+			err = t.dropAnswers(answers)
+		}
+		if err != nil {
 			return err
 		}
-		_, err := t.exec(`UPDATE run SET state = 'erased', held = '', suite_hash = '', suite_name = '', suite_version = '',
+		_, err = t.exec(`UPDATE run SET state = 'erased', held = '', suite_hash = '', suite_name = '', suite_version = '',
 			tier = '', judge = '', context = '', planned = 0, measured = 0, passed = 0, failed = 0, errored = 0, cost = 0,
 			kept = 0 WHERE id = $1`, id)
 		return err
@@ -136,26 +140,23 @@ func (s *Store) SetTrust(ctx context.Context, by, account int64, trust Trust) er
 
 func ignore(*sql.Rows) error { return nil }
 
-// clear removes all that follows from the log of a run, apart from its row.
-func (t *tx) clear(run int64) error {
+// clear removes all that follows from the log of a run, apart from its row and its answers, which it
+// returns.
+func (t *tx) clear(run int64) (answers []int64, err error) {
 	for _, table := range []string{"log_chunk", "run_label"} {
 		if _, err := t.exec("DELETE FROM "+table+" WHERE run = $1", run); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	return t.clearResults(run)
 }
 
-// clearResults removes the results of a run, their sums, and the answers that no other result has.
-func (t *tx) clearResults(run int64) error {
-	answers, err := t.dropResults(run)
-	if err != nil {
-		return err
+// clearResults removes the results of a run and their sums, and returns their answers.
+func (t *tx) clearResults(run int64) (answers []int64, err error) {
+	if _, err = t.exec("DELETE FROM run_sum WHERE run = $1", run); err != nil {
+		return nil, err
 	}
-	if _, err := t.exec("DELETE FROM run_sum WHERE run = $1", run); err != nil {
-		return err
-	}
-	return t.dropAnswers(answers)
+	return t.dropResults(run)
 }
 
 // dropResults removes the results of a run, and returns the answers that they had.
@@ -172,19 +173,28 @@ func (t *tx) dropResults(run int64) (answers []int64, err error) {
 	return answers, err
 }
 
-// dropAnswers removes those of the answers that no result has. It locks all of them first, so that no
+// dropAnswers removes those of the answers that no result has. It locks them first, so that no
 // transaction can use one that is removed.
 func (t *tx) dropAnswers(ids []int64) error {
+	var unused []int64
+	for _, id := range ids {
+		_, found, err := t.number("SELECT run FROM result WHERE answer = $1 LIMIT 1", id)
+		if err != nil {
+			return err
+		}
+		if !found {
+			unused = append(unused, id)
+		}
+	}
 	if t.store.waiting != "" {
-		for batch := range slices.Chunk(ids, t.store.batch) {
-			list := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(batch)), ", "), "[]")
-			err := t.query("SELECT id FROM answer WHERE id IN ("+list+") ORDER BY hash"+t.store.waiting, nil, ignore)
-			if err != nil {
+		for batch := range slices.Chunk(unused, t.store.batch) {
+			in := strings.Trim(strings.Join(strings.Fields(fmt.Sprint(batch)), ", "), "[]")
+			if err := t.query("SELECT id FROM answer WHERE id IN ("+in+") ORDER BY hash"+t.store.waiting, nil, ignore); err != nil {
 				return err
 			}
 		}
 	}
-	for _, id := range ids {
+	for _, id := range unused {
 		_, err := t.exec("DELETE FROM answer WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM result WHERE answer = $1)", id)
 		if err != nil {
 			return err

@@ -160,7 +160,7 @@ func (t *tx) lockPanels(panels []int64) error {
 }
 
 // count adds the fresh results of a new run to the daily sums.
-func (t *tx) count(run int64, panels []int64, s *accept.Submission, trust Trust) error {
+func (t *tx) count(panels []int64, s *accept.Submission, trust Trust) error {
 	if err := t.lockPanels(slices.Clone(panels)); err != nil {
 		return err
 	}
@@ -284,10 +284,14 @@ func (s *Store) rebuild(ctx context.Context, r *Run, fromLogs bool) error {
 			return err
 		}
 		if sub != nil {
-			if err := t.clearResults(r.row); err != nil {
+			answers, err := t.clearResults(r.row)
+			if err != nil {
 				return err
 			}
 			panels, err := t.results(r.row, r.Project, sub)
+			if err == nil {
+				err = t.dropAnswers(answers)
+			}
 			if err != nil {
 				return err
 			}
