@@ -104,7 +104,7 @@ func (o *earlier) scan(rows *sql.Rows) error {
 }
 
 func (s *Store) find(ctx context.Context, e *Entry) (o earlier, err error) {
-	err = query(ctx, s.read, earlierQuery, []any{e.Project, e.Submission.Info.ID}, o.scan)
+	err = s.query(ctx, earlierQuery, []any{e.Project, e.Submission.Info.ID}, o.scan)
 	return o, err
 }
 

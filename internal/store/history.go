@@ -107,8 +107,8 @@ func (s *Store) RunCells(ctx context.Context, v View, runs []string) ([]Cell, er
 // DayCells returns the cells of a panel by day: what was measured anew since a day.
 func (s *Store) DayCells(ctx context.Context, v View, panel, since int64) ([]Cell, error) {
 	return list(ctx, s, "SELECT r.day, x.panel, "+cellColumns+`
-		FROM (SELECT DISTINCT s.run FROM run_sum s WHERE s.panel = $1 AND s.day >= $2) s
-		JOIN run r ON r.id = s.run JOIN result x ON x.run = r.id JOIN case_info c ON c.id = x.case_info
+		FROM (SELECT DISTINCT s.run FROM run_sum s WHERE s.panel = $1 AND s.day >= $2) those
+		JOIN run r ON r.id = those.run JOIN result x ON x.run = r.id JOIN case_info c ON c.id = x.case_info
 		WHERE r.project = $3 AND r.trust >= $4 AND r.state = 'ok' AND x.panel = $1 AND x.fresh = 1
 		GROUP BY r.day, x.panel, c.name, c.category ORDER BY c.name, c.category, r.day`,
 		[]any{panel, since, v.Project, int64(v.Trust)}, func(rows *sql.Rows, c *Cell) error {
@@ -126,8 +126,8 @@ type Served struct {
 // ServedModels returns the models that answered for a panel since a day.
 func (s *Store) ServedModels(ctx context.Context, v View, panel, since int64) ([]Served, error) {
 	return list(ctx, s, `SELECT r.day, x.served, COUNT(*)
-		FROM (SELECT DISTINCT s.run FROM run_sum s WHERE s.panel = $1 AND s.day >= $2) s
-		JOIN run r ON r.id = s.run JOIN result x ON x.run = r.id
+		FROM (SELECT DISTINCT s.run FROM run_sum s WHERE s.panel = $1 AND s.day >= $2) those
+		JOIN run r ON r.id = those.run JOIN result x ON x.run = r.id
 		WHERE r.project = $3 AND r.trust >= $4 AND r.state = 'ok' AND x.panel = $1 AND x.fresh = 1 AND x.served <> ''
 		GROUP BY r.day, x.served ORDER BY r.day, x.served`,
 		[]any{panel, since, v.Project, int64(v.Trust)}, func(rows *sql.Rows, m *Served) error {
@@ -208,7 +208,7 @@ func (s *Store) daily(
 // Submitters returns how many accounts sent runs of each model since a day.
 func (s *Store) Submitters(ctx context.Context, v View, since int64) (map[[2]string]int64, error) {
 	all := map[[2]string]int64{}
-	err := query(ctx, s.read, `SELECT p.provider, p.model, COUNT(DISTINCT r.account)
+	err := s.query(ctx, `SELECT p.provider, p.model, COUNT(DISTINCT r.account)
 		FROM panel p JOIN run_sum s ON s.panel = p.id JOIN run r ON r.id = s.run
 		WHERE p.project = $1 AND s.day >= $2 AND s.fresh = 1 AND r.trust >= $3 AND r.state = 'ok' GROUP BY p.provider, p.model`,
 		[]any{v.Project, since, int64(v.Trust)}, func(rows *sql.Rows) error {

@@ -167,7 +167,7 @@ func (l *stored) chunk(no int64) ([]byte, error) {
 	}
 	var data []byte
 	found := false
-	err := query(l.ctx, l.store.read, "SELECT bytes FROM log_chunk WHERE run = $1 AND no = $2", []any{l.run, no},
+	err := l.store.query(l.ctx, "SELECT bytes FROM log_chunk WHERE run = $1 AND no = $2", []any{l.run, no},
 		func(rows *sql.Rows) error {
 			found = true
 			return rows.Scan(&data)

@@ -243,7 +243,7 @@ func (s *Store) Audits(ctx context.Context, before int64, limit int) ([]Audit, e
 
 // Setting returns the value of a setting, or "".
 func (s *Store) Setting(ctx context.Context, name string) (value string, err error) {
-	err = query(ctx, s.read, "SELECT value FROM setting WHERE name = $1", []any{name}, func(rows *sql.Rows) error {
+	err = s.query(ctx, "SELECT value FROM setting WHERE name = $1", []any{name}, func(rows *sql.Rows) error {
 		return rows.Scan(&value)
 	})
 	return value, err

@@ -130,7 +130,7 @@ func (s *Store) shrink(ctx context.Context) error {
 	for s.writer != nil {
 		var left int64
 		const pages = 1_000
-		if err := query(ctx, s.read, "PRAGMA freelist_count", nil, func(rows *sql.Rows) error { return rows.Scan(&left) }); err != nil {
+		if err := s.query(ctx, "PRAGMA freelist_count", nil, func(rows *sql.Rows) error { return rows.Scan(&left) }); err != nil {
 			return err
 		}
 		if left == 0 {

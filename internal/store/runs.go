@@ -181,7 +181,7 @@ func (f *Filter) query() (text string, args []any, err error) {
 // Labels returns the labels of a run.
 func (s *Store) Labels(ctx context.Context, r *Run) (map[string]string, error) {
 	labels := map[string]string{}
-	err := query(ctx, s.read, "SELECT name, value FROM run_label WHERE run = $1", []any{r.row}, func(rows *sql.Rows) error {
+	err := s.query(ctx, "SELECT name, value FROM run_label WHERE run = $1", []any{r.row}, func(rows *sql.Rows) error {
 		var name, value string
 		err := rows.Scan(&name, &value)
 		labels[name] = value

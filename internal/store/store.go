@@ -70,6 +70,7 @@ type Store struct {
 	waiting string // ends a query that locks its rows until the end of the transaction
 	sharing string // the same, but others may lock them in the same way
 	pack    packer
+	seen    func(text string, args []any) // gets each statement in tests; nil otherwise
 }
 
 //go:embed migrations
@@ -227,7 +228,7 @@ func (s *Store) Close() error {
 
 // Ping asks the database whether it answers.
 func (s *Store) Ping(ctx context.Context) error {
-	return query(ctx, s.read, "SELECT 1", nil, func(*sql.Rows) error { return nil })
+	return s.query(ctx, "SELECT 1", nil, func(*sql.Rows) error { return nil })
 }
 
 // querier is a connection, a transaction or a database.
@@ -235,7 +236,14 @@ type querier interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }
 
-// query calls scan with each row.
+// query calls scan with each row of what is committed.
+func (s *Store) query(ctx context.Context, text string, args []any, scan func(*sql.Rows) error) error {
+	if s.seen != nil {
+		s.seen(text, args)
+	}
+	return query(ctx, s.read, text, args, scan)
+}
+
 func query(ctx context.Context, db querier, text string, args []any, scan func(*sql.Rows) error) error {
 	rows, err := db.QueryContext(ctx, text, args...)
 	if err != nil {
@@ -254,7 +262,7 @@ func each(rows *sql.Rows, scan func(*sql.Rows) error) (err error) {
 // list returns the rows of a query, each as scan reads it.
 func list[T any](ctx context.Context, s *Store, text string, args []any, scan func(*sql.Rows, *T) error) ([]T, error) {
 	all := []T{}
-	err := query(ctx, s.read, text, args, func(rows *sql.Rows) error {
+	err := s.query(ctx, text, args, func(rows *sql.Rows) error {
 		var one T
 		err := scan(rows, &one)
 		all = append(all, one)

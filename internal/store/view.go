@@ -1,12 +1,15 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 
 	"github.com/plumb-eval/plumb/internal/accept"
 	"github.com/plumb-eval/plumb/internal/runlog"
@@ -57,7 +60,7 @@ type Filled struct {
 func (s *Store) Fill(ctx context.Context, root string) (*Filled, error) {
 	f := &Filled{Damaged: map[string]error{}}
 	have := map[string]int64{}
-	err := query(ctx, s.read, "SELECT run_id, bytes FROM run WHERE project = $1", []any{DefaultProject}, func(rows *sql.Rows) error {
+	err := s.query(ctx, "SELECT run_id, bytes FROM run WHERE project = $1", []any{DefaultProject}, func(rows *sql.Rows) error {
 		var id string
 		var n int64
 		err := rows.Scan(&id, &n)
@@ -71,32 +74,35 @@ func (s *Store) Fill(ctx context.Context, root string) (*Filled, error) {
 	if err != nil {
 		return f, err
 	}
-	for _, id := range ids {
-		before, known := have[id]
-		delete(have, id)
-		path := filepath.Join(root, id)
-		info, err := os.Stat(filepath.Join(path, runlog.EventsFile))
-		if err != nil || known && info.Size() == before {
-			continue // it has not begun, or is known
-		}
-		sub, err := accept.Read(ctx, runlog.At(path), accept.Rules{Local: true})
-		if ctx.Err() != nil {
-			return f, ctx.Err()
-		}
-		if err != nil {
-			if !runlog.NotStarted(err) {
-				f.Damaged[id] = err
+	var all sync.WaitGroup
+	var mu sync.Mutex // guards f and err
+	jobs := make(chan string)
+	for range min(len(ids), runtime.GOMAXPROCS(0)) { // so that folds overlap, and share commits
+		all.Go(func() {
+			for id := range jobs {
+				added, damaged, failed := s.fill(ctx, root, id, have)
+				mu.Lock()
+				err = cmp.Or(err, failed)
+				if damaged != nil {
+					f.Damaged[id] = damaged
+				}
+				if added {
+					f.Added++
+				}
+				mu.Unlock()
 			}
-			continue
-		}
-		sub.Info.ID = id // a copied run has that of the other one
-		size := info.Size()
-		if _, _, err := s.Accept(ctx, &Entry{
-			Project: DefaultProject, Account: LocalAccount, ID: id, Submission: sub, Digest: fmt.Sprint(size, " bytes"), Bytes: size,
-		}); err != nil {
-			return f, err
-		}
-		f.Added++
+		})
+	}
+	for _, id := range ids {
+		jobs <- id
+	}
+	close(jobs)
+	all.Wait()
+	if err != nil {
+		return f, err
+	}
+	for _, id := range ids {
+		delete(have, id)
 	}
 	for id := range have {
 		if err := s.forget(ctx, id); err != nil {
@@ -105,6 +111,31 @@ func (s *Store) Fill(ctx context.Context, root string) (*Filled, error) {
 		f.Removed++
 	}
 	return f, nil
+}
+
+// fill brings one run into the store, unless its log has the size that it had.
+func (s *Store) fill(ctx context.Context, root, id string, have map[string]int64) (added bool, damaged, err error) {
+	path := filepath.Join(root, id)
+	info, err := os.Stat(filepath.Join(path, runlog.EventsFile))
+	before, known := have[id]
+	if err != nil || known && info.Size() == before {
+		return false, nil, ctx.Err() // it has not begun, or is known
+	}
+	sub, err := accept.Read(ctx, runlog.At(path), accept.Rules{Local: true})
+	switch {
+	case ctx.Err() != nil:
+		return false, nil, ctx.Err()
+	case runlog.NotStarted(err):
+		return false, nil, nil
+	case err != nil:
+		return false, err, nil
+	}
+	sub.Info.ID = id // a copied run has that of the other one
+	size := info.Size()
+	_, added, err = s.Accept(ctx, &Entry{
+		Project: DefaultProject, Account: LocalAccount, ID: id, Submission: sub, Digest: fmt.Sprint(size, " bytes"), Bytes: size,
+	})
+	return added, nil, err
 }
 
 // forget removes a run of this machine without a trace.

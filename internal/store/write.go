@@ -31,6 +31,9 @@ type tx struct {
 
 // exec executes a statement and returns the number of rows that it changed.
 func (t *tx) exec(text string, args ...any) (int64, error) {
+	if t.store.seen != nil {
+		t.store.seen(text, args)
+	}
 	var result sql.Result
 	var err error
 	if t.prepared == nil {
@@ -49,6 +52,9 @@ func (t *tx) exec(text string, args ...any) (int64, error) {
 
 // query calls scan with each row.
 func (t *tx) query(text string, args []any, scan func(*sql.Rows) error) error {
+	if t.store.seen != nil {
+		t.store.seen(text, args)
+	}
 	if t.prepared == nil {
 		return query(t.ctx, t.db, text, args, scan)
 	}
