@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"testing"
 	"time"
 
@@ -78,7 +79,10 @@ func (r Run) Log(tb testing.TB) []byte {
 		Cases: len(r.Cases), SuiteCases: len(r.Cases), Repeat: r.Repeat, Schedule: "parallel", Parallel: 1,
 	}
 	add(plumb.Event{Type: plumb.EventRunStarted, Info: &info})
-	add(plumb.Event{Type: plumb.EventPlanned, Cases: r.Cases})
+	const perLine = 100
+	for cases := range slices.Chunk(r.Cases, perLine) {
+		add(plumb.Event{Type: plumb.EventPlanned, Cases: cases})
+	}
 	all := len(r.Cases) * len(r.Runners)
 	for n := range all {
 		if r.Executions > 0 && n == r.Executions {
