@@ -137,7 +137,7 @@ func Read(ctx context.Context, log *runlog.Log, rules Rules) (*Submission, error
 	f := &fold{rules: rules, run: &plumb.Run{}, results: map[place]*Result{}, sub: &Submission{}, answers: map[Hash]string{}}
 	if rules.Local {
 		_, err := log.Figures(nil, func(ev plumb.Event, run *plumb.Run) error {
-			f.run = run
+			f.run, f.share = run, run.Info.Share
 			f.event(&ev)
 			return ctx.Err()
 		})
@@ -169,9 +169,17 @@ func Read(ctx context.Context, log *runlog.Log, rules Rules) (*Submission, error
 		f.event(&ev)
 		light := ev
 		light.Report, light.Judgement = nil, nil
+		if ev.Info != nil { // what it announces is only believed when it comes
+			info := *ev.Info
+			info.Cases = 0
+			light.Info = &info
+		}
 		if err := f.run.Apply(light); err != nil {
 			f.fault("%v", err)
 			return errFaults
+		}
+		if ev.Info != nil {
+			f.run.Info.Cases = ev.Info.Cases
 		}
 		if len(f.faults) >= mostFaults {
 			return errFaults
