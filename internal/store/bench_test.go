@@ -19,8 +19,14 @@ import (
 func BenchmarkAccept(b *testing.B) {
 	const results, clients = 75, 16
 	for name, open := range map[string]func(b *testing.B) *Store{
-		"sqlite":   func(b *testing.B) *Store { return opened(b, Options{File: filepath.Join(b.TempDir(), "plumb.db")}) },
-		"postgres": func(b *testing.B) *Store { return opened(b, Options{Postgres: database(b)}) },
+		"sqlite": func(b *testing.B) *Store {
+			b.Helper()
+			return opened(b, Options{File: filepath.Join(b.TempDir(), "plumb.db")})
+		},
+		"postgres": func(b *testing.B) *Store {
+			b.Helper()
+			return opened(b, Options{Postgres: database(b)})
+		},
 	} {
 		for _, whole := range []bool{false, true} {
 			b.Run(fmt.Sprintf("%s/read=%v", name, whole), func(b *testing.B) {

@@ -128,9 +128,9 @@ func everything(tb testing.TB, s *Store) {
 	must("panel", err)
 	submitters, err := s.Submitters(ctx, v, 20_030)
 	must("submitters", err)
-	panels, err := s.Panels(ctx, 1, "provider1", "model1")
+	panels, err := s.Panels(ctx, 1, "", "provider1", "model1")
 	must("panels", err)
-	more, err := s.SuitePanels(ctx, 1, "suite1")
+	more, err := s.Panels(ctx, 1, "suite1", "", "")
 	must("panels", err)
 	for name, n := range map[string]int{
 		"results": len(results), "points": len(points), "cells": len(cells), "days": len(days), "served": len(served), "past": len(past),
@@ -159,6 +159,7 @@ func everything(tb testing.TB, s *Store) {
 // TestNothingScansResults: no statement of a page, of a submission or of a correction reads all results.
 func TestNothingScansResults(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *Store, c *clock) {
+		t.Helper()
 		n := 100_000
 		if os.Getenv("PLUMB_MEASURE") != "" {
 			n = 2_000_000

@@ -19,22 +19,13 @@ type Panel struct {
 	Settings                string // JSON
 }
 
-const panelQuery = `SELECT p.id, p.kind, p.runner, p.provider, p.model, p.suite_hash, p.suite_name, p.settings FROM panel p `
-
-func scanPanel(rows *sql.Rows, p *Panel) error {
-	return rows.Scan(&p.ID, &p.Kind, &p.Runner, &p.Provider, &p.Model, &p.SuiteHash, &p.SuiteName, &p.Settings)
-}
-
-// Panels returns the panels of a model.
-func (s *Store) Panels(ctx context.Context, project int64, provider, model string) ([]Panel, error) {
-	return list(ctx, s, panelQuery+"WHERE p.project = $1 AND p.provider = $2 AND p.model = $3 ORDER BY p.suite_name, p.id",
-		[]any{project, provider, model}, scanPanel)
-}
-
-// SuitePanels returns the panels of a suite, in all its versions.
-func (s *Store) SuitePanels(ctx context.Context, project int64, suite string) ([]Panel, error) {
-	return list(ctx, s, panelQuery+"WHERE p.project = $1 AND p.suite_name = $2 ORDER BY p.runner, p.id",
-		[]any{project, suite}, scanPanel)
+// Panels returns the panels of a suite, of a model, or of both. What is "" selects all.
+func (s *Store) Panels(ctx context.Context, project int64, suite, provider, model string) ([]Panel, error) {
+	return list(ctx, s, `SELECT id, kind, runner, provider, model, suite_hash, suite_name, settings FROM panel
+		WHERE project = $1 AND ($2 = '' OR suite_name = $2) AND ($3 = '' OR provider = $3) AND ($4 = '' OR model = $4)
+		ORDER BY suite_name, runner, id`, []any{project, suite, provider, model}, func(rows *sql.Rows, p *Panel) error {
+		return rows.Scan(&p.ID, &p.Kind, &p.Runner, &p.Provider, &p.Model, &p.SuiteHash, &p.SuiteName, &p.Settings)
+	})
 }
 
 // Point is what a run says about a panel.
@@ -144,17 +135,14 @@ type Past struct {
 
 // CaseHistory returns the latest results of a case of a suite, the latest first.
 func (s *Store) CaseHistory(ctx context.Context, v View, suite, caseID string, since time.Time, limit int) ([]Past, error) {
-	return list(ctx, s, `SELECT r.public_id, r.started, x.runner, x.no, x.repetition, x.at, x.outcome, x.class, x.score,
-		x.tokens, x.cost, x.latency, x.served, x.answer_hash, x.fresh, x.panel, c.name, c.hash, c.category
+	return list(ctx, s, "SELECT r.public_id, r.started, "+resultColumns+`
 		FROM case_info c JOIN result x ON x.case_info = c.id JOIN run r ON r.id = x.run
 		WHERE c.project = $1 AND c.name = $2 AND r.suite_name = $3 AND r.started >= $4 AND r.trust >= $5 AND r.state = 'ok'
 		ORDER BY r.started DESC, r.id DESC, x.runner, x.repetition LIMIT $6`,
 		[]any{v.Project, caseID, suite, ms(since), int64(v.Trust), limit}, func(rows *sql.Rows, p *Past) error {
-			var started, when int64
-			var hash []byte
-			err := rows.Scan(&p.Run, &started, &p.Runner, &p.Case, &p.Repetition, &when, &p.Outcome, &p.Class, &p.Score,
-				&p.Tokens, &p.CostNanoUSD, &p.LatencyMs, &p.Served, &hash, &p.Fresh, &p.Panel, &p.CaseID, &p.CaseHash, &p.Category)
-			p.Started, p.At, p.Answer = at(started), at(when), hashOf(hash)
+			var started int64
+			err := p.scan(rows, &p.Run, &started)
+			p.Started = at(started)
 			return err
 		})
 }
@@ -197,9 +185,7 @@ func (s *Store) daily(
 		WHERE p.project = $1 AND d.trust >= $2 AND d.day >= $3`+where+" GROUP BY "+by+", d.day ORDER BY "+by+", d.day",
 		append([]any{v.Project, int64(v.Trust), since}, args...), func(rows *sql.Rows, d *Daily) error {
 			var last int64
-			all := append(fields(d), &d.Day, &d.Runs)
-			all = append(append(all, d.Counts.fields()...), &last)
-			err := rows.Scan(all...)
+			err := rows.Scan(append(append(append(fields(d), &d.Day, &d.Runs), d.fields()...), &last)...)
 			d.Last = at(last)
 			return err
 		})

@@ -31,17 +31,17 @@ type packer struct {
 	from *zstd.Decoder
 }
 
-func newPacker() (p packer, err error) {
-	p.to, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(chunkBytes))
+func newPacker() (z packer, err error) {
+	z.to, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(chunkBytes))
 	if err == nil {
-		p.from, err = zstd.NewReader(nil, zstd.WithDecoderMaxMemory(1<<30))
+		z.from, err = zstd.NewReader(nil, zstd.WithDecoderMaxMemory(1<<30))
 	}
-	return p, err
+	return z, err
 }
 
-func (p packer) pack(data []byte) []byte { return p.to.EncodeAll(data, nil) }
+func (z packer) pack(data []byte) []byte { return z.to.EncodeAll(data, nil) }
 
-func (p packer) unpack(data []byte) ([]byte, error) { return p.from.DecodeAll(data, nil) }
+func (z packer) unpack(data []byte) ([]byte, error) { return z.from.DecodeAll(data, nil) }
 
 // packed is a log that is ready for the writer: its chunks, in memory or in a file.
 type packed struct {

@@ -48,10 +48,9 @@ const (
 
 // Account is somebody who sends runs.
 type Account struct {
-	ID      int64
-	Name    string
-	Trust   Trust
-	Created time.Time
+	ID    int64
+	Name  string
+	Trust Trust
 }
 
 // AddAccount makes an account, or returns the one with this name.
@@ -67,19 +66,8 @@ func (s *Store) AddAccount(ctx context.Context, name string, trust Trust) (*Acco
 	if err != nil {
 		return nil, err
 	}
-	return single(ctx, s, "SELECT id, name, trust, created FROM account WHERE name = $1", []any{name}, scanAccount)
-}
-
-// Accounts returns all accounts by name.
-func (s *Store) Accounts(ctx context.Context) ([]Account, error) {
-	return list(ctx, s, "SELECT id, name, trust, created FROM account ORDER BY name", nil, scanAccount)
-}
-
-func scanAccount(rows *sql.Rows, a *Account) error {
-	var created int64
-	err := rows.Scan(&a.ID, &a.Name, &a.Trust, &created)
-	a.Created = at(created)
-	return err
+	return single(ctx, s, "SELECT id, name, trust FROM account WHERE name = $1", []any{name},
+		func(rows *sql.Rows, a *Account) error { return rows.Scan(&a.ID, &a.Name, &a.Trust) })
 }
 
 // Project is what runs belong to.
@@ -98,11 +86,9 @@ func (s *Store) Project(ctx context.Context, slug string) (*Project, error) {
 type Token struct {
 	// Prefix is the beginning of the secret, by which people tell tokens apart.
 	Prefix           string
-	Account          int64
+	Account, Project int64
 	AccountName      string
-	Project          int64
 	Scopes           []string
-	Created, Expires time.Time
 }
 
 // Allows reports whether the token has a scope.
@@ -143,41 +129,13 @@ func (s *Store) Token(ctx context.Context, secret string) (*Token, error) {
 		return nil, ErrNotFound
 	}
 	sum := sha256.Sum256([]byte(secret))
-	token, err := single(ctx, s, tokenQuery+"WHERE t.hash = $1", []any{sum[:]}, scanToken)
-	if err == nil && !token.Expires.After(s.now()) {
-		return nil, ErrNotFound
-	}
-	return token, err
-}
-
-// Tokens returns the tokens of an account, the latest first.
-func (s *Store) Tokens(ctx context.Context, account int64) ([]Token, error) {
-	return list(ctx, s, tokenQuery+"WHERE t.account = $1 ORDER BY t.created DESC, t.prefix", []any{account}, scanToken)
-}
-
-// RemoveTokens removes the tokens of an account with a prefix.
-func (s *Store) RemoveTokens(ctx context.Context, account int64, prefix string) error {
-	return s.write(ctx, 1, func(t *tx) error {
-		n, err := t.exec("DELETE FROM token WHERE account = $1 AND prefix = $2", account, prefix)
-		if err == nil && n == 0 {
-			err = ErrNotFound
-		}
-		if err != nil {
-			return err
-		}
-		return t.audit(account, "token removed", prefix, "")
+	return single(ctx, s, `SELECT t.prefix, t.account, a.name, t.project, t.scopes FROM token t JOIN account a ON a.id = t.account
+		WHERE t.hash = $1 AND t.expires > $2`, []any{sum[:], ms(s.now())}, func(rows *sql.Rows, t *Token) error {
+		var scopes string
+		err := rows.Scan(&t.Prefix, &t.Account, &t.AccountName, &t.Project, &scopes)
+		t.Scopes = strings.Fields(scopes)
+		return err
 	})
-}
-
-const tokenQuery = `SELECT t.prefix, t.account, a.name, t.project, t.scopes, t.created, t.expires
-	FROM token t JOIN account a ON a.id = t.account `
-
-func scanToken(rows *sql.Rows, t *Token) error {
-	var scopes string
-	var created, expires int64
-	err := rows.Scan(&t.Prefix, &t.Account, &t.AccountName, &t.Project, &scopes, &created, &expires)
-	t.Scopes, t.Created, t.Expires = strings.Fields(scopes), at(created), at(expires)
-	return err
 }
 
 // Suite is a suite that the server knows.
@@ -214,31 +172,11 @@ func (s *Store) Suite(ctx context.Context, hash string) (*Suite, error) {
 		})
 }
 
-// Audit is a record of who changed what.
-type Audit struct {
-	ID, Account             int64
-	At                      time.Time
-	Action, Subject, Detail string
-}
-
+// audit records who changed what.
 func (t *tx) audit(account int64, action, subject, detail string) error {
 	_, err := t.exec("INSERT INTO audit (at, account, action, subject, detail) VALUES ($1, $2, $3, $4, $5)",
 		ms(t.store.now()), account, action, subject, detail)
 	return err
-}
-
-// Audits returns the latest records before one, the latest first; before is 0 for the end.
-func (s *Store) Audits(ctx context.Context, before int64, limit int) ([]Audit, error) {
-	if before == 0 {
-		before = 1<<63 - 1
-	}
-	return list(ctx, s, `SELECT id, at, account, action, subject, detail FROM audit
-		WHERE id < $1 ORDER BY id DESC LIMIT $2`, []any{before, limit}, func(rows *sql.Rows, a *Audit) error {
-		var when int64
-		err := rows.Scan(&a.ID, &when, &a.Account, &a.Action, &a.Subject, &a.Detail)
-		a.At = at(when)
-		return err
-	})
 }
 
 // Setting returns the value of a setting, or "".

@@ -178,18 +178,6 @@ func (f *Filter) query() (text string, args []any, err error) {
 	return text, args, nil
 }
 
-// Labels returns the labels of a run.
-func (s *Store) Labels(ctx context.Context, r *Run) (map[string]string, error) {
-	labels := map[string]string{}
-	err := s.query(ctx, "SELECT name, value FROM run_label WHERE run = $1", []any{r.row}, func(rows *sql.Rows) error {
-		var name, value string
-		err := rows.Scan(&name, &value)
-		labels[name] = value
-		return err
-	})
-	return labels, err
-}
-
 // Result is a result with the names of what it is about.
 type Result struct {
 	accept.Result
@@ -197,27 +185,27 @@ type Result struct {
 	Panel                      int64
 }
 
-// Results returns the results of a run, by runner, case and repetition.
-func (s *Store) Results(ctx context.Context, r *Run) ([]Result, error) {
-	return list(ctx, s, `SELECT x.runner, x.no, x.repetition, x.at, x.outcome, x.class, x.score, x.tokens, x.cost, x.latency,
-		x.served, x.answer_hash, x.fresh, x.panel, c.name, c.hash, c.category
-		FROM result x JOIN case_info c ON c.id = x.case_info WHERE x.run = $1 ORDER BY x.runner, x.no, x.repetition`,
-		[]any{r.row}, func(rows *sql.Rows, one *Result) error {
-			var when int64
-			var hash []byte
-			err := rows.Scan(&one.Runner, &one.Case, &one.Repetition, &when, &one.Outcome, &one.Class, &one.Score, &one.Tokens,
-				&one.CostNanoUSD, &one.LatencyMs, &one.Served, &hash, &one.Fresh, &one.Panel, &one.CaseID, &one.CaseHash, &one.Category)
-			one.At, one.Answer = at(when), hashOf(hash)
-			return err
-		})
+const resultColumns = `x.runner, x.no, x.repetition, x.at, x.outcome, x.class, x.score, x.tokens, x.cost, x.latency, x.served,
+	x.answer_hash, x.fresh, x.panel, c.name, c.hash, c.category`
+
+// scan reads columns, and after them those of resultColumns.
+func (r *Result) scan(rows *sql.Rows, before ...any) error {
+	var when int64
+	var hash []byte
+	err := rows.Scan(append(before, &r.Runner, &r.Case, &r.Repetition, &when, &r.Outcome, &r.Class, &r.Score, &r.Tokens,
+		&r.CostNanoUSD, &r.LatencyMs, &r.Served, &hash, &r.Fresh, &r.Panel, &r.CaseID, &r.CaseHash, &r.Category)...)
+	r.At = at(when)
+	if len(hash) == len(accept.Hash{}) {
+		r.Answer = new(accept.Hash(hash))
+	}
+	return err
 }
 
-func hashOf(b []byte) *accept.Hash {
-	var h accept.Hash
-	if copy(h[:], b) < len(h) {
-		return nil
-	}
-	return &h
+// Results returns the results of a run, by runner, case and repetition.
+func (s *Store) Results(ctx context.Context, r *Run) ([]Result, error) {
+	return list(ctx, s, "SELECT "+resultColumns+` FROM result x JOIN case_info c ON c.id = x.case_info
+		WHERE x.run = $1 ORDER BY x.runner, x.no, x.repetition`, []any{r.row},
+		func(rows *sql.Rows, one *Result) error { return one.scan(rows) })
 }
 
 // Answer returns the text of an answer by its hash; the error is [ErrNotFound] if it is not shared.

@@ -78,6 +78,7 @@ func dump(tb testing.TB, s *Store, table string) string {
 // TestAccept: the same log is accepted once, a longer one replaces it, and any other one is refused.
 func TestAccept(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *Store, _ *clock) {
+		t.Helper()
 		run := accepttest.Run{ID: "20261102-090000-abcdef", Cases: accepttest.Cases(6), Repeat: 2}
 		run.Answer = func(_, c, k int) (string, float64, bool, bool) {
 			return fmt.Sprint("answer ", c, k), float64(c%3) / 2, c == 5, c != 4
@@ -161,6 +162,7 @@ func TestAccept(t *testing.T) {
 // TestErase: what was erased is in no table, and not accepted again.
 func TestErase(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *Store, _ *clock) {
+		t.Helper()
 		other, err := s.AddAccount(t.Context(), "other", Known)
 		if err != nil {
 			t.Fatal(err)
@@ -218,6 +220,7 @@ func TestErase(t *testing.T) {
 // TestRegistry: accounts, tokens, suites and settings.
 func TestRegistry(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *Store, c *clock) {
+		t.Helper()
 		ctx := t.Context()
 		a, err := s.AddAccount(ctx, "ann", Trusted)
 		if err != nil {

@@ -25,16 +25,11 @@ type Counts struct {
 // countColumns are the columns of [Counts], in their order.
 const countColumns = "planned, measured, passed, failed, errored, score, squares, tokens, cost, latency, timed"
 
+// fields returns pointers to the columns, to read and to write them.
 func (c *Counts) fields() []any {
 	return []any{
 		&c.Planned, &c.Measured, &c.Passed, &c.Failed, &c.Errored, &c.Score, &c.Squares, &c.Tokens, &c.CostNanoUSD,
 		&c.LatencyMs, &c.Timed,
-	}
-}
-
-func (c *Counts) values() []any {
-	return []any{
-		c.Planned, c.Measured, c.Passed, c.Failed, c.Errored, c.Score, c.Squares, c.Tokens, c.CostNanoUSD, c.LatencyMs, c.Timed,
 	}
 }
 
@@ -137,7 +132,7 @@ func sums(planned map[part]int64, each func(yield func(part, *accept.Result))) m
 func (t *tx) insertSums(run int64, panels []int64, day int64, all map[part]*Counts) error {
 	rows := make([][]any, 0, len(all))
 	for p, c := range all {
-		rows = append(rows, append([]any{run, p.runner, p.category, number(p.fresh), panels[p.runner], day}, c.values()...))
+		rows = append(rows, append([]any{run, p.runner, p.category, number(p.fresh), panels[p.runner], day}, c.fields()...))
 	}
 	return t.insert("run_sum (run, runner, category, fresh, panel, day, "+countColumns+")", "", rows)
 }
@@ -181,7 +176,7 @@ func (t *tx) count(panels []int64, s *accept.Submission, trust Trust) error {
 	}
 	var rows [][]any
 	for k, c := range byKey {
-		rows = append(rows, append(append([]any{k.panel, Day(s.Started), int64(trust), k.category, 1}, c.values()...), ms(s.Started)))
+		rows = append(rows, append(append([]any{k.panel, Day(s.Started), int64(trust), k.category, 1}, c.fields()...), ms(s.Started)))
 	}
 	var set strings.Builder
 	for column := range strings.SplitSeq("runs, "+countColumns, ", ") {

@@ -187,13 +187,12 @@ func TestSumsAreThoseOfTheRows(t *testing.T) {
 				a.perform(t, s, ids)
 			}
 			checkSums(t, s)
-			switch now := contents(t, s); {
-			case first == nil:
+			now := contents(t, s)
+			if first == nil {
 				first = now
-			default:
-				if diff := cmp.Diff(first, now); diff != "" {
-					r.Fatalf("the databases differ: %s", diff)
-				}
+			}
+			if diff := cmp.Diff(first, now); diff != "" {
+				r.Fatalf("the databases differ: %s", diff)
 			}
 		}
 	})
@@ -202,6 +201,7 @@ func TestSumsAreThoseOfTheRows(t *testing.T) {
 // TestConcurrentActions is the same for actions that happen at once.
 func TestConcurrentActions(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *Store, _ *clock) {
+		t.Helper()
 		wipe(t, s)
 		ids := &sync.Map{}
 		for round := range 5 {

@@ -40,7 +40,7 @@ func (t *tx) exec(text string, args ...any) (int64, error) {
 		result, err = t.db.ExecContext(t.ctx, text, args...)
 	} else {
 		var stmt *sql.Stmt
-		if stmt, err = t.prepared(text); err == nil {
+		if stmt, err = t.prepared(text); err == nil { //nolint:sqlclosecheck // the writer keeps it
 			result, err = stmt.ExecContext(t.ctx, args...)
 		}
 	}
@@ -58,7 +58,7 @@ func (t *tx) query(text string, args []any, scan func(*sql.Rows) error) error {
 	if t.prepared == nil {
 		return query(t.ctx, t.db, text, args, scan)
 	}
-	stmt, err := t.prepared(text)
+	stmt, err := t.prepared(text) //nolint:sqlclosecheck // the writer keeps it
 	if err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
@@ -173,7 +173,7 @@ func (w *writer) start(ctx context.Context) (err error) {
 		return err
 	}
 	w.done = make(chan struct{})
-	go w.run()
+	go w.run(context.WithoutCancel(ctx)) // a job is short, and one whose caller went away shares the commit of others
 	return nil
 }
 
@@ -211,16 +211,15 @@ func (w *writer) do(ctx context.Context, j *job) error {
 	return <-j.done // also if ctx ends: the caller must know what was kept
 }
 
-func (w *writer) run() {
+func (w *writer) run(ctx context.Context) {
 	defer close(w.done)
 	for first := range w.jobs {
-		w.batch(first)
+		w.batch(ctx, first)
 	}
 }
 
 // batch performs the first job and those that wait behind it, in one transaction.
-func (w *writer) batch(first *job) {
-	ctx := context.Background() // a job is short, and a caller that went away shares the commit of others
+func (w *writer) batch(ctx context.Context, first *job) {
 	if err := w.raw(ctx, "BEGIN IMMEDIATE"); err != nil {
 		first.done <- err
 		return
@@ -277,7 +276,7 @@ func (w *writer) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
 	if stmt := w.stmts[text]; stmt != nil {
 		return stmt, nil
 	}
-	stmt, err := w.conn.PrepareContext(ctx, text)
+	stmt, err := w.conn.PrepareContext(ctx, text) //nolint:sqlclosecheck // close closes it
 	if err == nil {
 		w.stmts[text] = stmt
 	}

@@ -112,8 +112,6 @@ CREATE TABLE panel (
     settings   TEXT NOT NULL,
     UNIQUE (project, key)
 );
-CREATE INDEX panel_model ON panel (project, provider, model);
-CREATE INDEX panel_suite ON panel (project, suite_name);
 
 CREATE TABLE case_info (
     id         INTEGER PRIMARY KEY,
