@@ -16,7 +16,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/accept"
-	"github.com/plumb-eval/plumb/internal/accept/accepttest"
+	"github.com/plumb-eval/plumb/internal/accepttest"
 	"github.com/plumb-eval/plumb/internal/runlog"
 	"github.com/plumb-eval/plumb/internal/suite/cases"
 	"github.com/plumb-eval/plumb/suites"

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/accept/accepttest"
+	"github.com/plumb-eval/plumb/internal/accepttest"
 )
 
 // many fills a store with n results: 100 a run, in 20 panels of 10 models over 60 days.

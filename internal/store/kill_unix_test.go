@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb/internal/accept"
-	"github.com/plumb-eval/plumb/internal/accept/accepttest"
+	"github.com/plumb-eval/plumb/internal/accepttest"
 )
 
 // TestKilled: what was acknowledged before a process was killed is there once, and the sums are those of

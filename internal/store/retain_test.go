@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/accept/accepttest"
+	"github.com/plumb-eval/plumb/internal/accepttest"
 )
 
 // TestRetentionNamesEveryTable: the list of what is kept for how long has all tables of both databases.

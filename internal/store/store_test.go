@@ -14,7 +14,7 @@ import (
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/accept"
-	"github.com/plumb-eval/plumb/internal/accept/accepttest"
+	"github.com/plumb-eval/plumb/internal/accepttest"
 )
 
 // submit accepts a log of an account in the default project.

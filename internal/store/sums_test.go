@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/accept/accepttest"
+	"github.com/plumb-eval/plumb/internal/accepttest"
 )
 
 // contents returns all rows of a store that follow from logs, with keys in the place of ids.

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/plumb-eval/plumb/internal/accept/accepttest"
+	"github.com/plumb-eval/plumb/internal/accepttest"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
 
