@@ -150,7 +150,6 @@ func TestFaults(t *testing.T) {
 		"an unknown case":     {on(plumb.EventSessionFinished, func(ev *plumb.Event) { ev.Case = "x" }), 3, `unknown case "x"`},
 		"an unknown runner":   {on(plumb.EventSessionFinished, func(ev *plumb.Event) { ev.Runner = "x" }), 3, `unknown runner "x"`},
 		"repetition 0":        {on(plumb.EventSessionFinished, func(ev *plumb.Event) { ev.Repetition = 0 }), 3, "repetition 0"},
-		"an empty session":    {on(plumb.EventSessionFinished, func(ev *plumb.Event) { ev.Report = nil }), 3, "neither a report"},
 		"a wrong answer hash": {report(func(r *plumb.SessionReport) { r.AnswerHash = "xyz" }), 3, "SHA-256"},
 		"a negative cost":     {report(func(r *plumb.SessionReport) { r.CostUSD = new(-1.0) }), 3, "cost"},
 		"a large cost":        {report(func(r *plumb.SessionReport) { r.CostUSD = new(1e300) }), 3, "cost"},
@@ -263,12 +262,19 @@ func TestSuite(t *testing.T) {
 	if content.Hash == "" {
 		t.Fatal(content.Problems)
 	}
-	rules := accept.Rules{Suite: func(_ context.Context, hash string) ([]plumb.Case, error) {
-		if hash != content.Hash {
+	own := []byte(`{"id":"own","input":"x","ideal":"y","assertion":{"type":"contains"}}` + "\n")
+	known := &accept.Suites{More: func(_ context.Context, hash string) ([]byte, error) {
+		if hash != "sha256:1" {
 			return nil, nil
 		}
-		return content.Cases, nil
+		return own, nil
 	}}
+	rules := accept.Rules{Suite: known.Cases}
+	for range 2 {
+		if all, err := known.Cases(t.Context(), "sha256:1"); err != nil || len(all) != 1 || all[0].ID != "own" {
+			t.Errorf("an added suite: %+v, %v", all, err)
+		}
+	}
 	run := accepttest.Run{ID: "r", Share: plumb.ShareAnswers, Hash: content.Hash, Suite: "v1.0-cheap"}
 	for _, c := range content.Cases {
 		run.Cases = append(run.Cases, plumb.CaseInfo{ID: c.ID, Hash: c.Hash, Category: c.Category})

@@ -89,7 +89,7 @@ func (z packer) log(log io.Reader, first int64) (p *packed, beginning string, er
 	}
 }
 
-func hexSum(h hash.Hash) string { return hex.EncodeToString(h.Sum(nil)) }
+func hexSum(h hash.Hash) string { return "sha256:" + hex.EncodeToString(h.Sum(nil)) }
 
 func (p *packed) add(chunk []byte) (err error) {
 	p.sizes = append(p.sizes, len(chunk))

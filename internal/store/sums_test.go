@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -252,4 +253,57 @@ func TestOneCommit(t *testing.T) {
 	if len(lines) != 45 || slices.ContainsFunc(lines, func(l string) bool { return strings.HasPrefix(l, "name=3 ") }) {
 		t.Errorf("%d rows", len(lines))
 	}
+}
+
+// TestFull: what a full disk refuses is not there, and what comes later is.
+func TestFull(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "plumb.db")
+	s := opened(t, Options{File: file})
+	limit := func(pages int) {
+		t.Helper()
+		if err := s.write(t.Context(), 1, func(x *tx) error {
+			return x.query(fmt.Sprintf("PRAGMA max_page_count = %d", pages), nil, ignore)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	limit(200)
+	accept := func(i int) error {
+		run := accepttest.Run{ID: fmt.Sprint("run-", i), Cases: accepttest.Cases(50)}
+		_, _, err := submit(t, s, LocalAccount, run.Log(t))
+		return err
+	}
+	var all sync.WaitGroup
+	failed := make([]error, 120)
+	for i := range failed {
+		all.Go(func() { failed[i] = accept(i) })
+	}
+	all.Wait()
+	limit(1 << 30)
+	there := map[string]bool{}
+	runs, _, err := s.Runs(t.Context(), &Filter{View: View{Project: DefaultProject}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range runs {
+		there[runs[i].RunID] = true
+	}
+	full := 0
+	for i, err := range failed {
+		if err != nil {
+			full++
+		}
+		if err == nil && !there[fmt.Sprint("run-", i)] {
+			t.Errorf("run %d was acknowledged and is not there", i)
+		}
+	}
+	if full == 0 || full == len(failed) {
+		t.Errorf("%d of %d failed", full, len(failed))
+	}
+	for i := range failed {
+		if err := accept(i); err != nil {
+			t.Errorf("run %d again: %v", i, err)
+		}
+	}
+	checkSums(t, s)
 }
