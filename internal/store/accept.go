@@ -134,10 +134,10 @@ func (t *tx) accept(e *Entry, p *packed, before earlier, beginning string) (id i
 		id, err = t.insertRun(e, p, Trust(trust), state, held)
 	case old.state == stateErased:
 		err = ErrErased
-	case old.account != e.Account:
-		err = ErrConflict
 	case old.digest == p.digest:
 		return old.id, false, nil
+	case old.account != e.Account:
+		err = ErrConflict
 	case e.Log != nil && old.digest != before.digest:
 		err = errAgain
 	case e.Log != nil && beginning != old.digest:

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"os"
@@ -47,7 +46,7 @@ func many(tb testing.TB, s *Store, n int) {
 			answer_hash, answer, fresh) ` + numbers + `SELECT 1 + (i - 1) / 100, 0, (i - 1) % 100, 1, 1 + (1 + (i - 1) / 100) % 20,
 			1 + (i - 1) % 100 + 100 * (((i - 1) / 100) % 4), 0, 'pass', '', 1, 1, 1, 1, 'served', NULL, CASE WHEN i % 5 = 0 THEN 1 + i % 1000 END, 1 FROM n`, n},
 	} {
-		err := s.write(context.Background(), 1, func(t *tx) error {
+		err := s.write(tb.Context(), 1, func(t *tx) error {
 			_, err := t.exec(step.text, step.n)
 			return err
 		})
@@ -55,7 +54,7 @@ func many(tb testing.TB, s *Store, n int) {
 			tb.Fatalf("%s: %v", step.text, err)
 		}
 	}
-	if err := s.write(context.Background(), 1, func(t *tx) error {
+	if err := s.write(tb.Context(), 1, func(t *tx) error {
 		if s.writer != nil {
 			_, err := t.exec("ANALYZE")
 			return err
@@ -67,11 +66,11 @@ func many(tb testing.TB, s *Store, n int) {
 	if s.writer == nil {
 		for _, table := range []string{"account", "panel", "case_info", "answer", "run"} {
 			text := "SELECT setval(pg_get_serial_sequence('" + table + "', 'id'), 1000000)"
-			if _, err := s.read.ExecContext(context.Background(), text); err != nil {
+			if _, err := s.read.ExecContext(tb.Context(), text); err != nil {
 				tb.Fatal(err)
 			}
 		}
-		if _, err := s.read.ExecContext(context.Background(), "VACUUM ANALYZE"); err != nil {
+		if _, err := s.read.ExecContext(tb.Context(), "VACUUM ANALYZE"); err != nil {
 			tb.Fatal(err)
 		}
 	}
@@ -80,7 +79,7 @@ func many(tb testing.TB, s *Store, n int) {
 // everything calls all that reads, and all that corrects.
 func everything(tb testing.TB, s *Store) {
 	tb.Helper()
-	ctx := context.Background()
+	ctx := tb.Context()
 	v := View{DefaultProject, Known}
 	run, err := s.Run(ctx, 1, "p7")
 	if err != nil {

@@ -116,8 +116,14 @@ func TestAccept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, _, err := submit(t, s, other.ID, long); !errors.Is(err, ErrConflict) {
-			t.Errorf("the log of somebody else: %v", err)
+		if same, added, err := submit(t, s, other.ID, long); err != nil || added || same.Account != LocalAccount {
+			t.Errorf("the log of somebody else: %v, %+v", err, same)
+		}
+		run.ID, run.Executions, run.Suite = "partial", 1, "another"
+		accepted(t, s, LocalAccount, run.Log(t))
+		run.Executions = 2
+		if _, _, err := submit(t, s, other.ID, run.Log(t)); !errors.Is(err, ErrConflict) {
+			t.Errorf("a longer log of the run of somebody else: %v", err)
 		}
 
 		log, err := s.Log(t.Context(), longer)

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -51,7 +50,7 @@ func checkSums(tb testing.TB, s *Store) {
 	tb.Helper()
 	before := contents(tb, s)
 	for _, fromLogs := range []bool{false, true} {
-		if err := s.Rebuild(context.Background(), fromLogs); err != nil {
+		if err := s.Rebuild(tb.Context(), fromLogs); err != nil {
 			tb.Fatal(err)
 		}
 		after := contents(tb, s)
@@ -78,7 +77,7 @@ func checkSums(tb testing.TB, s *Store) {
 		"a run with too few planned": "run WHERE planned < measured + errored",
 	} {
 		var n int
-		if err := s.read.QueryRowContext(context.Background(), "SELECT COUNT(*) FROM "+text).Scan(&n); err != nil || n > 0 {
+		if err := s.read.QueryRowContext(tb.Context(), "SELECT COUNT(*) FROM "+text).Scan(&n); err != nil || n > 0 {
 			tb.Fatalf("%s: %d, %v", what, n, err)
 		}
 	}
@@ -117,7 +116,7 @@ func (a action) logOf(tb testing.TB) []byte {
 // perform performs the action. An error that a caller could have expected is none.
 func (a action) perform(tb testing.TB, s *Store, ids *sync.Map) {
 	tb.Helper()
-	ctx := context.Background()
+	ctx := tb.Context()
 	id, _ := ids.LoadOrStore(a.Run, "")
 	name, _ := id.(string)
 	var err error
@@ -145,7 +144,7 @@ func (a action) perform(tb testing.TB, s *Store, ids *sync.Map) {
 // wipe empties a store but for three accounts.
 func wipe(tb testing.TB, s *Store) {
 	tb.Helper()
-	err := s.write(context.Background(), 1, func(t *tx) error {
+	err := s.write(tb.Context(), 1, func(t *tx) error {
 		for _, table := range []string{"run", "result", "run_sum", "panel_day", "answer", "log_chunk", "panel", "case_info", "audit", "account"} {
 			if _, err := t.exec("DELETE FROM " + table); err != nil {
 				return err

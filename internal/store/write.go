@@ -262,7 +262,7 @@ func (w *writer) part(ctx context.Context, j *job) error {
 }
 
 func (w *writer) raw(ctx context.Context, text string) error {
-	stmt, err := w.prepare(ctx, text)
+	stmt, err := w.prepare(ctx, text) //nolint:sqlclosecheck // close closes it
 	if err == nil {
 		_, err = stmt.ExecContext(ctx)
 	}
@@ -276,7 +276,7 @@ func (w *writer) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
 	if stmt := w.stmts[text]; stmt != nil {
 		return stmt, nil
 	}
-	stmt, err := w.conn.PrepareContext(ctx, text) //nolint:sqlclosecheck // close closes it
+	stmt, err := w.conn.PrepareContext(ctx, text)
 	if err == nil {
 		w.stmts[text] = stmt
 	}
