@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -111,18 +112,13 @@ func (s *Store) find(ctx context.Context, e *Entry) (o earlier, err error) {
 // accept is [Store.Accept] within a transaction. before is what was stored when the log was packed.
 // Locks are taken in one order: account, run, other names, answers, panels, and of each kind by key.
 func (t *tx) accept(e *Entry, p *packed, before earlier, beginning string) (id int64, added bool, err error) {
-	trust, found, err := t.number("SELECT trust FROM account WHERE id = $1"+t.store.sharing, e.Account)
-	if err == nil && !found {
-		err = fmt.Errorf("account %d: %w", e.Account, ErrNotFound)
-	}
-	if err != nil {
-		return 0, false, err
-	}
 	var old earlier
-	if err := t.query(earlierQuery+t.store.waiting, []any{e.Project, e.Submission.Info.ID}, old.scan); err != nil {
-		return 0, false, err
+	trusts := t.numbers("SELECT trust FROM account WHERE id = $1"+t.store.sharing, e.Account)
+	t.query(earlierQuery+t.store.waiting, []any{e.Project, e.Submission.Info.ID}, old.scan)
+	if t.err != nil || len(trusts) == 0 {
+		return 0, false, cmp.Or(t.err, fmt.Errorf("account %d: %w", e.Account, ErrNotFound))
 	}
-	state, held := stateOK, strings.Join(e.Submission.Held, "\n")
+	state, held, trust := stateOK, strings.Join(e.Submission.Held, "\n"), Trust(trusts[0])
 	if held != "" {
 		state = stateHeld
 	}
@@ -131,49 +127,40 @@ func (t *tx) accept(e *Entry, p *packed, before earlier, beginning string) (id i
 	id = old.id
 	switch {
 	case !old.found:
-		id, err = t.insertRun(e, p, Trust(trust), state, held)
+		if id, err = t.insertRun(e, p, trust, state, held); err != nil {
+			return 0, false, err
+		}
 	case old.state == stateErased:
-		err = ErrErased
+		return 0, false, ErrErased
 	case old.digest == p.digest:
 		return old.id, false, nil
-	case old.account != e.Account:
-		err = ErrConflict
-	case e.Log != nil && old.digest != before.digest:
-		err = errAgain
-	case e.Log != nil && beginning != old.digest:
-		err = ErrConflict
+	case e.Log != nil && old.account == e.Account && old.digest != before.digest:
+		return 0, false, errAgain
+	case old.account != e.Account || e.Log != nil && beginning != old.digest:
+		return 0, false, ErrConflict
 	default:
 		if old.state == stateHeld { // until somebody releases it
 			state, held = stateHeld, old.held
 		}
-		if touched, err = t.days("r.id = $1", id); err != nil {
-			break
-		}
-		if answers, err = t.clear(id); err != nil {
-			break
-		}
-		err = t.updateRun(id, e, p, Trust(trust), state, held)
+		touched, answers = t.days("r.id = $1", id), t.clear(id)
+		t.updateRun(id, e, p, trust, state, held)
 	}
-	if err != nil {
-		return 0, false, err
+	p.write(t, id)
+	for name, value := range e.Labels {
+		t.exec("INSERT INTO run_label (run, name, value) VALUES ($1, $2, $3)", id, name, value)
 	}
-	panels, err := t.rows(id, e, p)
+	panels := t.results(id, e.Project, e.Submission)
 	switch {
-	case err != nil:
 	case old.found:
-		for _, panel := range panels {
-			touched = append(touched, panelDay{panel, Day(e.Submission.Started)})
-		}
-		if err = t.dropAnswers(answers); err == nil {
-			err = t.recompute(touched)
-		}
+		t.dropAnswers(answers)
+		t.recompute(with(touched, panels, e.Submission.Started))
 	case state == stateOK:
-		err = t.count(panels, e.Submission, Trust(trust))
+		t.count(panels, e.Submission, trust)
 	}
-	if err == nil && e.Log != nil {
-		err = t.audit(e.Account, "run submitted", e.Submission.Info.ID, state)
+	if e.Log != nil {
+		t.audit(e.Account, "run submitted", e.Submission.Info.ID, state)
 	}
-	return id, true, err
+	return id, true, t.err
 }
 
 // runColumns are the columns of a run that follow from its log.
@@ -218,41 +205,25 @@ func (t *tx) insertRun(e *Entry, p *packed, trust Trust, state, held string) (in
 		public = strings.ToLower(rand.Text())[:length]
 	}
 	values := append(t.runValues(e, p, trust, state, held), public, e.Project, e.Account, e.Submission.Info.ID)
-	id, found, err := t.number("INSERT INTO run ("+runColumns+", public_id, project, account, run_id) VALUES "+
+	ids := t.numbers("INSERT INTO run ("+runColumns+", public_id, project, account, run_id) VALUES "+
 		places(1, len(values))+" ON CONFLICT (project, run_id) DO NOTHING RETURNING id", values...)
-	if err == nil && !found {
-		err = errAgain
+	if t.err != nil || len(ids) == 0 {
+		return 0, cmp.Or(t.err, errAgain)
 	}
-	return id, err
+	return ids[0], nil
 }
 
-func (t *tx) updateRun(id int64, e *Entry, p *packed, trust Trust, state, held string) error {
+func (t *tx) updateRun(id int64, e *Entry, p *packed, trust Trust, state, held string) {
 	var set strings.Builder
 	for i, column := range strings.Split(runColumns, ",") {
 		fmt.Fprintf(&set, ", %s = $%d", strings.TrimSpace(column), i+1)
 	}
 	values := append(t.runValues(e, p, trust, state, held), id)
-	_, err := t.exec(fmt.Sprintf("UPDATE run SET %s WHERE id = $%d", set.String()[2:], len(values)), values...)
-	return err
+	t.exec(fmt.Sprintf("UPDATE run SET %s WHERE id = $%d", set.String()[2:], len(values)), values...)
 }
 
-// rows stores what follows from a log, apart from daily sums, and returns the panels of its runners.
-func (t *tx) rows(run int64, e *Entry, p *packed) (panels []int64, err error) {
-	if err := p.write(t, run); err != nil {
-		return nil, err
-	}
-	var labels [][]any
-	for name, value := range e.Labels {
-		labels = append(labels, []any{run, name, value})
-	}
-	if err := t.insert("run_label (run, name, value)", "", labels); err != nil {
-		return nil, err
-	}
-	return t.results(run, e.Project, e.Submission)
-}
-
-// results stores the results of a log and their sums.
-func (t *tx) results(run, project int64, s *accept.Submission) (panels []int64, err error) {
+// results stores the results of a log and their sums, and returns the panels of its runners.
+func (t *tx) results(run, project int64, s *accept.Submission) (panels []int64) {
 	byKey := make([]named, len(s.Panels))
 	for i := range s.Panels {
 		p := &s.Panels[i]
@@ -260,10 +231,7 @@ func (t *tx) results(run, project int64, s *accept.Submission) (panels []int64, 
 			string(p.Kind), p.Runner, p.Provider, p.Model, s.Info.SuiteHash, s.Info.SuiteName, p.Settings,
 		}}
 	}
-	ids, err := t.ids("panel", "kind, runner, provider, model, suite_hash, suite_name, settings", project, byKey)
-	if err != nil {
-		return nil, err
-	}
+	ids := t.ids("panel", "kind, runner, provider, model, suite_hash, suite_name, settings", project, byKey)
 	for i := range byKey {
 		panels = append(panels, ids[byKey[i].key])
 	}
@@ -273,14 +241,8 @@ func (t *tx) results(run, project int64, s *accept.Submission) (panels []int64, 
 		key := sha256.Sum256([]byte(strings.Join([]string{c.Hash, c.ID, c.Category, c.Difficulty}, "\x00")))
 		cases[i] = named{key, []any{c.ID, c.Hash, c.Category, c.Difficulty}}
 	}
-	infos, err := t.ids("case_info", "name, hash, category, difficulty", project, cases)
-	if err != nil {
-		return nil, err
-	}
-	answers, err := t.answers(project, s.Answers)
-	if err != nil {
-		return nil, err
-	}
+	infos := t.ids("case_info", "name, hash, category, difficulty", project, cases)
+	answers := t.answers(project, s.Answers)
 	rows := make([][]any, len(s.Results))
 	for i := range s.Results {
 		r := &s.Results[i]
@@ -296,12 +258,10 @@ func (t *tx) results(run, project int64, s *accept.Submission) (panels []int64, 
 			r.Score, r.Tokens, r.CostNanoUSD, r.LatencyMs, r.Served, hash, answer, number(r.Fresh),
 		}
 	}
-	err = t.insert(`result (run, runner, no, repetition, panel, case_info, at, outcome, class, score, tokens, cost, latency,
+	t.insert(`result (run, runner, no, repetition, panel, case_info, at, outcome, class, score, tokens, cost, latency,
 		served, answer_hash, answer, fresh)`, "", rows)
-	if err != nil {
-		return nil, err
-	}
-	return panels, t.insertSums(run, panels, Day(s.Started), sumsOf(s))
+	t.insertSums(run, panels, Day(s.Started), sumsOf(s))
+	return panels
 }
 
 // named is a row that has a name for a key.
@@ -311,68 +271,53 @@ type named struct {
 }
 
 // ids returns the ids of rows of a project by their key. It inserts those that are missing.
-func (t *tx) ids(table, columns string, project int64, rows []named) (map[accept.Hash]int64, error) {
+func (t *tx) ids(table, columns string, project int64, rows []named) map[accept.Hash]int64 {
 	rows = slices.Clone(rows)
 	slices.SortFunc(rows, func(a, b named) int { return bytes.Compare(a.key[:], b.key[:]) })
 	rows = slices.CompactFunc(rows, func(a, b named) bool { return a.key == b.key })
-	found := make(map[accept.Hash]int64, len(rows))
 	key, sharing := "key", ""
 	if table == "answer" { // which others may remove
 		key, sharing = "hash", t.store.sharing
 	}
-	find := func() error {
+	found := make(map[accept.Hash]int64, len(rows))
+	find := func(rows []named) (missing []named) {
 		for batch := range slices.Chunk(rows, t.store.batch) {
 			args := []any{project}
-			var in []string
 			for i := range batch {
-				if _, ok := found[batch[i].key]; !ok {
-					args = append(args, batch[i].key[:])
-					in = append(in, fmt.Sprintf("$%d", len(args)))
-				}
+				args = append(args, batch[i].key[:])
 			}
-			if len(in) == 0 {
-				continue
-			}
-			text := fmt.Sprintf("SELECT id, %s FROM %s WHERE project = $1 AND %s IN (%s) ORDER BY %s%s",
-				key, table, key, strings.Join(in, ", "), key, sharing)
-			err := t.query(text, args, func(rows *sql.Rows) error {
+			text := fmt.Sprintf("SELECT id, %s FROM %s WHERE project = $1 AND %s IN ($2%s ORDER BY %s%s",
+				key, table, key, strings.TrimPrefix(places(1, len(args)), "($1, $2"), key, sharing)
+			t.query(text, args, func(rows *sql.Rows) error {
 				var id int64
 				var key []byte
 				err := rows.Scan(&id, &key)
 				found[accept.Hash(key)] = id
 				return err
 			})
-			if err != nil {
-				return err
+		}
+		for i := range rows {
+			if _, ok := found[rows[i].key]; !ok {
+				missing = append(missing, rows[i])
 			}
 		}
-		return nil
+		return missing
 	}
-	if err := find(); err != nil || len(found) == len(rows) {
-		return found, err
+	missing := find(rows)
+	var values [][]any
+	for i := range missing {
+		values = append(values, append([]any{project, missing[i].key[:]}, missing[i].values...))
 	}
-	var missing [][]any
-	for i := range rows {
-		if _, ok := found[rows[i].key]; !ok {
-			missing = append(missing, append([]any{project, rows[i].key[:]}, rows[i].values...))
-		}
+	t.insert(fmt.Sprintf("%s (project, %s, %s)", table, key, columns),
+		fmt.Sprintf("ON CONFLICT (project, %s) DO NOTHING", key), values)
+	if len(find(missing)) > 0 {
+		t.fail(errAgain) // another transaction removed what it had
 	}
-	err := t.insert(fmt.Sprintf("%s (project, %s, %s)", table, key, columns),
-		fmt.Sprintf("ON CONFLICT (project, %s) DO NOTHING", key), missing)
-	if err != nil {
-		return nil, err
-	}
-	if err := find(); err != nil {
-		return nil, err
-	}
-	if len(found) < len(rows) {
-		return nil, errAgain // another transaction removed what it had
-	}
-	return found, nil
+	return found
 }
 
 // answers stores the texts of answers and returns their ids.
-func (t *tx) answers(project int64, texts map[accept.Hash]string) (map[accept.Hash]int64, error) {
+func (t *tx) answers(project int64, texts map[accept.Hash]string) map[accept.Hash]int64 {
 	const small = 1 << 10 // a text that is not packed
 	rows := make([]named, 0, len(texts))
 	for hash := range maps.Keys(texts) {

@@ -72,8 +72,9 @@ func BenchmarkAccept(b *testing.B) {
 					}
 				}
 				err := s.write(b.Context(), results, func(t *tx) error {
-					return t.insert(`result (run, runner, no, repetition, panel, case_info, at, outcome, class, score, tokens, cost, latency,
+					t.insert(`result (run, runner, no, repetition, panel, case_info, at, outcome, class, score, tokens, cost, latency,
 						served, answer_hash, answer, fresh)`, "", rows)
+					return nil
 				})
 				if err != nil {
 					b.Fatal(err)

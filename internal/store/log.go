@@ -110,7 +110,7 @@ func (p *packed) add(chunk []byte) (err error) {
 }
 
 // write stores the chunks.
-func (p *packed) write(t *tx, run int64) error {
+func (p *packed) write(t *tx, run int64) {
 	from := io.ReaderAt(bytes.NewReader(p.memory.Bytes()))
 	if p.file != nil {
 		from = p.file
@@ -119,14 +119,11 @@ func (p *packed) write(t *tx, run int64) error {
 	for no, size := range p.sizes {
 		chunk := make([]byte, size)
 		if _, err := from.ReadAt(chunk, offset); err != nil {
-			return fmt.Errorf("read the packed log: %w", err)
+			t.fail(fmt.Errorf("read the packed log: %w", err))
 		}
-		if _, err := t.exec("INSERT INTO log_chunk (run, no, bytes) VALUES ($1, $2, $3)", run, no, chunk); err != nil {
-			return err
-		}
+		t.exec("INSERT INTO log_chunk (run, no, bytes) VALUES ($1, $2, $3)", run, no, chunk)
 		offset += int64(size)
 	}
-	return nil
 }
 
 func (p *packed) close() error {

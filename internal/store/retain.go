@@ -56,96 +56,52 @@ func Retentions() []Retention {
 func (s *Store) Retain(ctx context.Context) (runs int, err error) {
 	before := func(days int) int64 { return ms(s.now().Add(-time.Duration(days) * 24 * time.Hour)) }
 	err = s.write(ctx, 1, func(t *tx) error {
-		_, err := t.exec("DELETE FROM token WHERE expires < $1", before(tokenDays))
-		return err
+		t.exec("DELETE FROM token WHERE expires < $1", before(tokenDays))
+		return nil
 	})
-	if err != nil {
-		return 0, err
-	}
 	for _, step := range []struct {
 		where string
 		args  []any
-		drop  func(t *tx, run int64) error
+		all   bool
 	}{
-		{"kept = 2 AND share = $2 AND received < $1", []any{before(sessionDays), string(plumb.ShareSessions)}, (*tx).dropLog},
-		{"kept > 0 AND received < $1", []any{before(resultDays)}, (*tx).dropAll},
+		{"kept = 2 AND share = $2 AND received < $1", []any{before(sessionDays), string(plumb.ShareSessions)}, false},
+		{"kept > 0 AND received < $1", []any{before(resultDays)}, true},
 	} {
-		for {
-			const atOnce = 20
-			n := 0
-			err := s.write(ctx, batchRows, func(t *tx) error {
-				var ids []int64
-				err := t.query("SELECT id FROM run WHERE "+step.where+" ORDER BY received, id LIMIT 20"+t.store.waiting, step.args,
-					func(rows *sql.Rows) error {
-						var id int64
-						err := rows.Scan(&id)
-						ids = append(ids, id)
-						return err
-					})
+		const atOnce = 20
+		for n := atOnce; n == atOnce && err == nil; runs += n {
+			err = s.again(ctx, func(t *tx) error {
+				ids := t.numbers("SELECT id FROM run WHERE "+step.where+" ORDER BY received, id LIMIT 20"+t.store.waiting, step.args...)
 				for _, id := range ids {
-					if err == nil {
-						err = step.drop(t, id)
+					t.exec("DELETE FROM log_chunk WHERE run = $1", id)
+					if step.all {
+						t.dropAnswers(t.dropResults(id))
 					}
+					t.exec("UPDATE run SET kept = $2 WHERE id = $1", id, keptResults*number(!step.all))
 				}
 				n = len(ids)
-				return err
+				return nil
 			})
-			runs += n
-			if err != nil {
-				return runs, err
-			}
-			if n < atOnce {
-				break
-			}
 		}
+	}
+	if err != nil {
+		return runs, err
 	}
 	return runs, s.shrink(ctx)
 }
 
-func (t *tx) dropLog(run int64) error {
-	if _, err := t.exec("DELETE FROM log_chunk WHERE run = $1", run); err != nil {
-		return err
-	}
-	_, err := t.exec("UPDATE run SET kept = 1 WHERE id = $1", run)
-	return err
-}
-
-func (t *tx) dropAll(run int64) error {
-	if err := t.dropLog(run); err != nil {
-		return err
-	}
-	answers, err := t.dropResults(run)
-	if err == nil {
-		err = t.dropAnswers(answers)
-	}
-	if err != nil {
-		return err
-	}
-	_, err = t.exec("UPDATE run SET kept = 0 WHERE id = $1", run)
-	return err
-}
-
 // shrink gives the free pages of a SQLite file back, some at a time.
 func (s *Store) shrink(ctx context.Context) error {
-	for s.writer != nil {
-		var left int64
-		const pages = 1_000
-		if err := s.query(ctx, "PRAGMA freelist_count", nil, func(rows *sql.Rows) error { return rows.Scan(&left) }); err != nil {
-			return err
-		}
-		if left == 0 {
+	left, after := []int64{1 << 62}, []int64{}
+	for s.writer != nil && left[0] > 0 {
+		err := s.write(ctx, batchRows, func(t *tx) error {
+			t.fail(query(t.ctx, t.db, "PRAGMA incremental_vacuum(1000)", nil, func(*sql.Rows) error { return nil }))
+			after = t.numbers("PRAGMA freelist_count")
 			return nil
-		}
-		var after int64
-		err := s.write(ctx, pages, func(t *tx) error {
-			if err := query(t.ctx, t.db, "PRAGMA incremental_vacuum(1000)", nil, ignore); err != nil {
-				return err
-			}
-			return query(t.ctx, t.db, "PRAGMA freelist_count", nil, func(rows *sql.Rows) error { return rows.Scan(&after) })
 		})
-		if err != nil || after >= left {
+		if err != nil || after[0] >= left[0] {
 			return err
 		}
+		left = after
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/plumb-eval/plumb"
 	"github.com/plumb-eval/plumb/internal/accept"
@@ -129,36 +130,38 @@ func sums(planned map[part]int64, each func(yield func(part, *accept.Result))) m
 	return all
 }
 
-func (t *tx) insertSums(run int64, panels []int64, day int64, all map[part]*Counts) error {
+func (t *tx) insertSums(run int64, panels []int64, day int64, all map[part]*Counts) {
 	rows := make([][]any, 0, len(all))
 	for p, c := range all {
 		rows = append(rows, append([]any{run, p.runner, p.category, number(p.fresh), panels[p.runner], day}, c.fields()...))
 	}
-	return t.insert("run_sum (run, runner, category, fresh, panel, day, "+countColumns+")", "", rows)
+	t.insert("run_sum (run, runner, category, fresh, panel, day, "+countColumns+")", "", rows)
 }
 
 // panelDay is a day of a panel, whose sums are computed together.
 type panelDay struct{ panel, day int64 }
 
+// with returns all days with those of panels at a time.
+func with(all []panelDay, panels []int64, when time.Time) []panelDay {
+	for _, panel := range panels {
+		all = append(all, panelDay{panel, Day(when)})
+	}
+	return all
+}
+
 // lockPanels keeps the sums of panels from other transactions.
-func (t *tx) lockPanels(panels []int64) error {
+func (t *tx) lockPanels(panels []int64) {
 	if t.store.waiting == "" {
-		return nil
+		return
 	}
-	slices.Sort(panels)
-	for _, panel := range slices.Compact(panels) {
-		if _, _, err := t.number("SELECT id FROM panel WHERE id = $1"+t.store.waiting, panel); err != nil {
-			return err
-		}
+	for _, panel := range slices.Compact(slices.Sorted(slices.Values(panels))) {
+		t.numbers("SELECT id FROM panel WHERE id = $1"+t.store.waiting, panel)
 	}
-	return nil
 }
 
 // count adds the fresh results of a new run to the daily sums.
-func (t *tx) count(panels []int64, s *accept.Submission, trust Trust) error {
-	if err := t.lockPanels(slices.Clone(panels)); err != nil {
-		return err
-	}
+func (t *tx) count(panels []int64, s *accept.Submission, trust Trust) {
+	t.lockPanels(panels)
 	type key struct {
 		panel    int64
 		category string
@@ -182,47 +185,39 @@ func (t *tx) count(panels []int64, s *accept.Submission, trust Trust) error {
 	for column := range strings.SplitSeq("runs, "+countColumns, ", ") {
 		fmt.Fprintf(&set, "%s = panel_day.%s + excluded.%s, ", column, column, column)
 	}
-	return t.insert("panel_day (panel, day, trust, category, runs, "+countColumns+", last)",
+	t.insert("panel_day (panel, day, trust, category, runs, "+countColumns+", last)",
 		"ON CONFLICT (panel, day, trust, category) DO UPDATE SET "+set.String()+
 			"last = CASE WHEN excluded.last > panel_day.last THEN excluded.last ELSE panel_day.last END", rows)
 }
 
 // days returns the days of panels to which runs contribute. where is a condition on the run r.
-func (t *tx) days(where string, args ...any) (all []panelDay, err error) {
-	err = t.query("SELECT DISTINCT s.panel, s.day FROM run r JOIN run_sum s ON s.run = r.id WHERE "+where, args,
+func (t *tx) days(where string, args ...any) (all []panelDay) {
+	t.query("SELECT DISTINCT s.panel, s.day FROM run r JOIN run_sum s ON s.run = r.id WHERE "+where, args,
 		func(rows *sql.Rows) error {
 			var d panelDay
 			err := rows.Scan(&d.panel, &d.day)
 			all = append(all, d)
 			return err
 		})
-	return all, err
+	return all
 }
 
 // recompute computes the sums of days of panels again, from the sums of the runs.
-func (t *tx) recompute(touched []panelDay) error {
+func (t *tx) recompute(touched []panelDay) {
+	slices.SortFunc(touched, func(a, b panelDay) int { return cmp.Or(cmp.Compare(a.panel, b.panel), cmp.Compare(a.day, b.day)) })
 	var panels []int64
 	for _, d := range touched {
 		panels = append(panels, d.panel)
 	}
-	if err := t.lockPanels(panels); err != nil {
-		return err
-	}
-	slices.SortFunc(touched, func(a, b panelDay) int { return cmp.Or(cmp.Compare(a.panel, b.panel), cmp.Compare(a.day, b.day)) })
+	t.lockPanels(panels)
 	for _, d := range slices.Compact(touched) {
-		if _, err := t.exec("DELETE FROM panel_day WHERE panel = $1 AND day = $2", d.panel, d.day); err != nil {
-			return err
-		}
-		_, err := t.exec("INSERT INTO panel_day (panel, day, trust, category, runs, "+countColumns+`, last)
+		t.exec("DELETE FROM panel_day WHERE panel = $1 AND day = $2", d.panel, d.day)
+		t.exec("INSERT INTO panel_day (panel, day, trust, category, runs, "+countColumns+`, last)
 			SELECT s.panel, s.day, r.trust, s.category, COUNT(DISTINCT s.run), `+summed("s")+`, MAX(r.started)
 			FROM run_sum s JOIN run r ON r.id = s.run
 			WHERE s.panel = $1 AND s.day = $2 AND s.fresh = 1 AND r.state = 'ok'
 			GROUP BY s.panel, s.day, r.trust, s.category`, d.panel, d.day)
-		if err != nil {
-			return err
-		}
 	}
-	return nil
 }
 
 // Rebuild computes all sums again from the results, a run at a time. With fromLogs it first makes the
@@ -243,12 +238,10 @@ func (s *Store) Rebuild(ctx context.Context, fromLogs bool) error {
 		}
 		if len(runs) < step {
 			return s.write(ctx, batchRows, func(t *tx) error {
-				_, err := t.exec(`DELETE FROM panel_day WHERE NOT EXISTS
+				t.exec(`DELETE FROM panel_day WHERE NOT EXISTS
 					(SELECT 1 FROM run_sum s WHERE s.panel = panel_day.panel AND s.day = panel_day.day)`)
-				if err != nil {
-					return err
-				}
-				return t.audit(0, "sums rebuilt", "", "")
+				t.audit(0, "sums rebuilt", "", "")
+				return nil
 			})
 		}
 	}
@@ -267,43 +260,28 @@ func (s *Store) rebuild(ctx context.Context, r *Run, fromLogs bool) error {
 		}
 	}
 	return s.again(ctx, func(t *tx) error {
-		now := earlier{}
-		if err := t.query(earlierQuery+t.store.waiting, []any{r.Project, r.RunID}, now.scan); err != nil {
-			return err
-		}
+		var now earlier
+		t.query(earlierQuery+t.store.waiting, []any{r.Project, r.RunID}, now.scan)
 		if now.digest != r.Digest || now.state == stateErased {
 			return nil // what replaced it is newer than this
 		}
-		touched, err := t.days("r.id = $1", r.row)
-		if err != nil {
-			return err
+		touched := t.days("r.id = $1", r.row)
+		if sub == nil {
+			t.sumAgain(r)
+		} else {
+			answers := t.clearResults(r.row)
+			touched = with(touched, t.results(r.row, r.Project, sub), r.Started)
+			t.dropAnswers(answers)
 		}
-		if sub != nil {
-			answers, err := t.clearResults(r.row)
-			if err != nil {
-				return err
-			}
-			panels, err := t.results(r.row, r.Project, sub)
-			if err == nil {
-				err = t.dropAnswers(answers)
-			}
-			if err != nil {
-				return err
-			}
-			for _, panel := range panels {
-				touched = append(touched, panelDay{panel, Day(r.Started)})
-			}
-		} else if err := t.sumAgain(r); err != nil {
-			return err
-		}
-		return t.recompute(touched)
+		t.recompute(touched)
+		return nil
 	})
 }
 
 // sumAgain computes the sums of a run again from its results, and keeps what was planned.
-func (t *tx) sumAgain(r *Run) error {
+func (t *tx) sumAgain(r *Run) {
 	planned, panels := map[part]int64{}, []int64{}
-	err := t.query("SELECT runner, category, panel, planned FROM run_sum WHERE run = $1", []any{r.row}, func(rows *sql.Rows) error {
+	t.query("SELECT runner, category, panel, planned FROM run_sum WHERE run = $1", []any{r.row}, func(rows *sql.Rows) error {
 		p, panel, n := part{fresh: true}, int64(0), int64(0)
 		err := rows.Scan(&p.runner, &p.category, &panel, &n)
 		planned[p] += n
@@ -311,12 +289,8 @@ func (t *tx) sumAgain(r *Run) error {
 		panels[p.runner] = panel
 		return err
 	})
-	if err != nil {
-		return err
-	}
-	var failed error
 	all := sums(planned, func(yield func(part, *accept.Result)) {
-		failed = t.query(`SELECT x.runner, c.category, x.fresh, x.outcome, x.score, x.tokens, x.cost, x.latency
+		t.query(`SELECT x.runner, c.category, x.fresh, x.outcome, x.score, x.tokens, x.cost, x.latency
 			FROM result x JOIN case_info c ON c.id = x.case_info WHERE x.run = $1`, []any{r.row}, func(rows *sql.Rows) error {
 			var p part
 			var one accept.Result
@@ -325,11 +299,6 @@ func (t *tx) sumAgain(r *Run) error {
 			return err
 		})
 	})
-	if failed != nil {
-		return failed
-	}
-	if _, err := t.exec("DELETE FROM run_sum WHERE run = $1", r.row); err != nil {
-		return err
-	}
-	return t.insertSums(r.row, panels, Day(r.Started), all)
+	t.exec("DELETE FROM run_sum WHERE run = $1", r.row)
+	t.insertSums(r.row, panels, Day(r.Started), all)
 }

@@ -146,14 +146,10 @@ func wipe(tb testing.TB, s *Store) {
 	tb.Helper()
 	err := s.write(tb.Context(), 1, func(t *tx) error {
 		for _, table := range []string{"run", "result", "run_sum", "panel_day", "answer", "log_chunk", "panel", "case_info", "audit", "account"} {
-			if _, err := t.exec("DELETE FROM " + table); err != nil {
-				return err
-			}
+			t.exec("DELETE FROM " + table)
 		}
 		for i := range 3 {
-			if _, err := t.exec("INSERT INTO account (id, name, trust, created) VALUES ($1, $2, 1, 0)", i+1, fmt.Sprint("account", i)); err != nil {
-				return err
-			}
+			t.exec("INSERT INTO account (id, name, trust, created) VALUES ($1, $2, 1, 0)", i+1, fmt.Sprint("account", i))
 		}
 		return nil
 	})
@@ -235,10 +231,11 @@ func TestOneCommit(t *testing.T) {
 	for i := range failed {
 		all.Go(func() {
 			failed[i] = s.write(t.Context(), 1, func(t *tx) error {
-				if _, err := t.exec("INSERT INTO setting (name, value) VALUES ($1, '')", fmt.Sprint(i)); err != nil || i%10 != 3 {
-					return err
+				t.exec("INSERT INTO setting (name, value) VALUES ($1, '')", fmt.Sprint(i))
+				if i%10 == 3 {
+					return wrong
 				}
-				return wrong
+				return nil
 			})
 		})
 	}
@@ -261,7 +258,8 @@ func TestFull(t *testing.T) {
 	limit := func(pages int) {
 		t.Helper()
 		if err := s.write(t.Context(), 1, func(x *tx) error {
-			return x.query(fmt.Sprintf("PRAGMA max_page_count = %d", pages), nil, ignore)
+			x.numbers(fmt.Sprintf("PRAGMA max_page_count = %d", pages))
+			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}

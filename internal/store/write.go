@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,7 +19,9 @@ const (
 	batchRows = 20_000
 )
 
-// tx is a transaction, or the part of one that succeeds or fails alone.
+// tx is a transaction, or the part of one that succeeds or fails alone. After an error its methods do
+// nothing more, and nothing of it is kept, so that callers need not look at err before its end; but a
+// query that found nothing may have failed.
 type tx struct {
 	ctx   context.Context
 	store *Store
@@ -27,71 +30,73 @@ type tx struct {
 		ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	}
 	prepared func(query string) (*sql.Stmt, error) // nil if the driver prepares
+	err      error
+}
+
+// fail keeps the first error.
+func (t *tx) fail(err error) { t.err = cmp.Or(t.err, err) }
+
+// prepare returns a prepared statement, or nil if there was an error or the driver prepares.
+func (t *tx) prepare(text string, args []any) (stmt *sql.Stmt) {
+	if t.store.seen != nil {
+		t.store.seen(text, args)
+	}
+	if t.prepared != nil && t.err == nil {
+		stmt, t.err = t.prepared(text)
+	}
+	return stmt
 }
 
 // exec executes a statement and returns the number of rows that it changed.
-func (t *tx) exec(text string, args ...any) (int64, error) {
-	if t.store.seen != nil {
-		t.store.seen(text, args)
-	}
+func (t *tx) exec(text string, args ...any) (changed int64) {
 	var result sql.Result
-	var err error
-	if t.prepared == nil {
+	stmt, err := t.prepare(text, args), t.err //nolint:sqlclosecheck // the writer keeps it
+	switch {
+	case err != nil:
+	case stmt != nil:
+		result, err = stmt.ExecContext(t.ctx, args...)
+	default:
 		result, err = t.db.ExecContext(t.ctx, text, args...)
-	} else {
-		var stmt *sql.Stmt
-		if stmt, err = t.prepared(text); err == nil { //nolint:sqlclosecheck // the writer keeps it
-			result, err = stmt.ExecContext(t.ctx, args...)
-		}
 	}
-	if err != nil {
-		return 0, fmt.Errorf("change the database: %w", err)
+	if err == nil {
+		changed, err = result.RowsAffected()
 	}
-	return result.RowsAffected()
+	t.fail(err)
+	return changed
 }
 
 // query calls scan with each row.
-func (t *tx) query(text string, args []any, scan func(*sql.Rows) error) error {
-	if t.store.seen != nil {
-		t.store.seen(text, args)
+func (t *tx) query(text string, args []any, scan func(*sql.Rows) error) {
+	stmt := t.prepare(text, args) //nolint:sqlclosecheck // the writer keeps it
+	switch {
+	case t.err != nil:
+	case stmt == nil:
+		t.fail(query(t.ctx, t.db, text, args, scan))
+	default:
+		rows, err := stmt.QueryContext(t.ctx, args...)
+		if err == nil {
+			err = each(rows, scan)
+		}
+		t.fail(err)
 	}
-	if t.prepared == nil {
-		return query(t.ctx, t.db, text, args, scan)
-	}
-	stmt, err := t.prepared(text) //nolint:sqlclosecheck // the writer keeps it
-	if err != nil {
-		return fmt.Errorf("query: %w", err)
-	}
-	rows, err := stmt.QueryContext(t.ctx, args...)
-	if err != nil {
-		return fmt.Errorf("query: %w", err)
-	}
-	return each(rows, scan)
 }
 
-// number returns the number that a query finds, and whether it finds one.
-func (t *tx) number(text string, args ...any) (n int64, found bool, err error) {
-	err = t.query(text, args, func(rows *sql.Rows) error {
-		found = true
-		return rows.Scan(&n)
+// numbers returns the numbers that a query finds, one in a row.
+func (t *tx) numbers(text string, args ...any) (all []int64) {
+	t.query(text, args, func(rows *sql.Rows) error {
+		var n int64
+		err := rows.Scan(&n)
+		all = append(all, n)
+		return err
 	})
-	return n, found, err
+	return all
 }
 
-// insert inserts rows. columns is "(a, b)", and rest follows the values.
-func (t *tx) insert(into, rest string, rows [][]any) error {
-	for len(rows) > 0 {
-		n := min(t.store.batch, len(rows))
-		args := make([]any, 0, n*len(rows[0]))
-		for _, row := range rows[:n] {
-			args = append(args, row...)
-		}
-		if _, err := t.exec("INSERT INTO "+into+" VALUES "+places(n, len(rows[0]))+" "+rest, args...); err != nil {
-			return err
-		}
-		rows = rows[n:]
+// insert inserts rows. into names a table and its columns, and rest follows the values.
+func (t *tx) insert(into, rest string, rows [][]any) {
+	for batch := range slices.Chunk(rows, t.store.batch) {
+		t.exec("INSERT INTO "+into+" VALUES "+places(len(batch), len(batch[0]))+" "+rest, slices.Concat(batch...)...)
 	}
-	return nil
 }
 
 // places returns the place holders of rows: ($1, $2), ($3, $4).
@@ -123,8 +128,9 @@ func (s *Store) write(ctx context.Context, rows int, fn func(*tx) error) error {
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
-	if err := fn(&tx{ctx: ctx, store: s, db: db}); err != nil {
-		return errors.Join(err, ignoreDone(db.Rollback()))
+	t := &tx{ctx: ctx, store: s, db: db}
+	if t.fail(fn(t)); t.err != nil {
+		return errors.Join(t.err, ignoreDone(db.Rollback()))
 	}
 	if err := db.Commit(); err != nil {
 		return fmt.Errorf("commit: %w", err)
@@ -252,10 +258,9 @@ func (w *writer) part(ctx context.Context, j *job) error {
 	if err := w.raw(ctx, "SAVEPOINT job"); err != nil {
 		return err
 	}
-	err := j.fn(&tx{ctx: ctx, store: j.store, db: w.conn, prepared: func(text string) (*sql.Stmt, error) {
-		return w.prepare(ctx, text)
-	}})
-	if err != nil {
+	t := &tx{ctx: ctx, store: j.store, db: w.conn, prepared: func(text string) (*sql.Stmt, error) { return w.prepare(ctx, text) }}
+	err := j.fn(t)
+	if err = cmp.Or(t.err, err); err != nil {
 		err = errors.Join(err, w.raw(ctx, "ROLLBACK TO job"))
 	}
 	return errors.Join(err, w.raw(ctx, "RELEASE job"))
