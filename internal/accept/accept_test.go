@@ -151,6 +151,7 @@ func TestFaults(t *testing.T) {
 		"an unknown runner":   {on(plumb.EventSessionFinished, func(ev *plumb.Event) { ev.Runner = "x" }), 3, `unknown runner "x"`},
 		"repetition 0":        {on(plumb.EventSessionFinished, func(ev *plumb.Event) { ev.Repetition = 0 }), 3, "repetition 0"},
 		"a wrong answer hash": {report(func(r *plumb.SessionReport) { r.AnswerHash = "xyz" }), 3, "SHA-256"},
+		"nothing known":       {report(func(r *plumb.SessionReport) { *r = plumb.SessionReport{} }), 0, ""},
 		"a negative cost":     {report(func(r *plumb.SessionReport) { r.CostUSD = new(-1.0) }), 3, "cost"},
 		"a large cost":        {report(func(r *plumb.SessionReport) { r.CostUSD = new(1e300) }), 3, "cost"},
 		"tokens":              {report(func(r *plumb.SessionReport) { r.Usage.InputTokens = new(int64(1) << 62) }), 3, "tokens"},

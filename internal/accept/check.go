@@ -29,12 +29,8 @@ func (f *fold) check(ev *plumb.Event) {
 		for i := range ev.Cases {
 			c := &ev.Cases[i]
 			f.texts("case id", c.ID, c.Hash, c.Category, c.Difficulty, c.Prompt, c.Item)
-			if c.ID == "" {
-				f.fault("a case has no id")
-			}
-			if c.Repeat < 0 || c.Repeat > mostResults {
-				f.fault("case %q is planned %d times", c.ID, c.Repeat)
-			}
+			f.refuse(c.ID == "", "a case has no id")
+			f.refuse(c.Repeat < 0 || c.Repeat > mostResults, "case %q is planned %d times", c.ID, c.Repeat)
 		}
 	case plumb.EventSessionFinished:
 		f.repetition(ev)
@@ -65,9 +61,7 @@ func (f *fold) times(ev *plumb.Event) {
 		f.fault("the event has no time")
 		return
 	}
-	if at.Add(clockSlack).Before(f.last) {
-		f.fault("the event is earlier than one before it")
-	}
+	f.refuse(at.Add(clockSlack).Before(f.last), "the event is earlier than one before it")
 	if at.After(f.last) {
 		f.last = at
 	}
@@ -77,8 +71,13 @@ func (f *fold) times(ev *plumb.Event) {
 	if !f.rules.Sent.IsZero() {
 		at = at.Add(f.rules.Now.Sub(f.rules.Sent))
 	}
-	if at.After(f.rules.Now.Add(clockSlack)) {
-		f.fault("the event is in the future")
+	f.refuse(at.After(f.rules.Now.Add(clockSlack)), "the event is in the future")
+}
+
+// refuse adds a fault if a condition holds.
+func (f *fold) refuse(when bool, format string, args ...any) {
+	if when {
+		f.fault(format, args...)
 	}
 }
 
@@ -97,16 +96,10 @@ func (f *fold) texts(what string, all ...string) {
 }
 
 func (f *fold) info(info *plumb.RunInfo) {
-	if !runID.MatchString(info.ID) {
-		f.fault("the id of the run is not one that Plumb gives")
-	}
-	if !suiteHash.MatchString(info.SuiteHash) {
-		f.fault("the suite hash is not one that Plumb gives")
-	}
+	f.refuse(!runID.MatchString(info.ID), "the id of the run is not one that Plumb gives")
+	f.refuse(!suiteHash.MatchString(info.SuiteHash), "the suite hash is not one that Plumb gives")
 	f.texts("name", info.SuiteName, info.SuiteVersion, info.Tier, info.Judge, info.PlumbVersion)
-	if info.SuiteName == "" {
-		f.fault("the suite has no name")
-	}
+	f.refuse(info.SuiteName == "", "the suite has no name")
 	if info.Repeat < 0 || info.Repeat > mostResults || info.Cases < 0 {
 		f.fault("the numbers of the plan are not those of a run")
 	}
@@ -115,9 +108,7 @@ func (f *fold) info(info *plumb.RunInfo) {
 	default:
 		f.fault("the log does not say what it shares: plumb submit writes that")
 	}
-	if len(info.Runners) == 0 {
-		f.fault("the run has no runner")
-	}
+	f.refuse(len(info.Runners) == 0, "the run has no runner")
 	seen := map[string]bool{}
 	for i := range info.Runners {
 		r := &info.Runners[i]
@@ -135,9 +126,7 @@ func (f *fold) info(info *plumb.RunInfo) {
 }
 
 func (f *fold) repetition(ev *plumb.Event) {
-	if ev.Repetition < 1 || ev.Repetition > mostResults {
-		f.fault("a session is of repetition %d", ev.Repetition)
-	}
+	f.refuse(ev.Repetition < 1 || ev.Repetition > mostResults, "a session is of repetition %d", ev.Repetition)
 }
 
 func (f *fold) report(r *plumb.SessionReport) {
@@ -147,16 +136,11 @@ func (f *fold) report(r *plumb.SessionReport) {
 			f.fault("the hash of the answer is not a SHA-256")
 		}
 	}
-	if r.CostUSD != nil && !(*r.CostUSD >= 0 && *r.CostUSD <= mostCostUSD) {
-		f.fault("the cost of a session is not from 0 to %d USD", mostCostUSD)
-	}
-	if r.LatencyMs < 0 || r.LatencyMs > mostLatencyMs {
-		f.fault("the latency of a session is %d ms", r.LatencyMs)
-	}
+	cost := r.CostUSD
+	f.refuse(cost != nil && !(*cost >= 0 && *cost <= mostCostUSD), "the cost of a session is not from 0 to %d USD", mostCostUSD)
+	f.refuse(r.LatencyMs < 0 || r.LatencyMs > mostLatencyMs, "the latency of a session is %d ms", r.LatencyMs)
 	for _, n := range []*int64{r.Usage.InputTokens, r.Usage.OutputTokens} {
-		if n != nil && (*n < 0 || *n > mostTokens) {
-			f.fault("a session used %d tokens", *n)
-		}
+		f.refuse(n != nil && (*n < 0 || *n > mostTokens), "a session used a number of tokens that no session uses")
 	}
 }
 
@@ -170,9 +154,7 @@ func (f *fold) judgement(j *plumb.Judgement) {
 	default:
 		f.fault("a session has the outcome %q", j.Outcome)
 	}
-	if !(j.Score >= 0 && j.Score <= 1) {
-		f.fault("a score is not from 0 to 1")
-	}
+	f.refuse(!(j.Score >= 0 && j.Score <= 1), "a score is not from 0 to 1")
 	if j.Failure != nil {
 		f.texts("failure class", j.Failure.Class.ID)
 	}
@@ -195,9 +177,7 @@ func (f *fold) whole() {
 	for _, r := range f.results {
 		measured = measured || r.Measured()
 	}
-	if !measured {
-		f.fault("nothing was measured")
-	}
+	f.refuse(!measured, "nothing was measured")
 }
 
 // agree checks that the counts of the log agree, and that its cases are those of the suite.

@@ -79,9 +79,9 @@ func (s *Store) accept(ctx context.Context, e *Entry) (run *Run, added bool, err
 		defer func() { err = errors.Join(err, p.close()) }()
 	}
 	var id int64
-	err = s.write(ctx, len(e.Submission.Results)+1, func(t *tx) error {
+	err = s.write(ctx, len(e.Submission.Results)+1, func(t *tx) {
 		id, added, err = t.accept(e, p, old, beginning)
-		return err
+		t.fail(err)
 	})
 	if err != nil {
 		return nil, false, err

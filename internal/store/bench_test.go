@@ -71,10 +71,9 @@ func BenchmarkAccept(b *testing.B) {
 						i, 0, k, 1, 1, k, 0, "pass", "", 1, 15, 100, 100, "gpt-5-2026", make([]byte, 32), nil, 1,
 					}
 				}
-				err := s.write(b.Context(), results, func(t *tx) error {
+				err := s.write(b.Context(), results, func(t *tx) {
 					t.insert(`result (run, runner, no, repetition, panel, case_info, at, outcome, class, score, tokens, cost, latency,
 						served, answer_hash, answer, fresh)`, "", rows)
-					return nil
 				})
 				if err != nil {
 					b.Fatal(err)

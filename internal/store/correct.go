@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -48,20 +47,20 @@ func (s *Store) Erase(ctx context.Context, account int64, run string) error {
 // correct changes one run, and computes the sums that it was and is part of again, in one transaction.
 // The error is [ErrNotFound] if there is no such run, or it was erased.
 func (s *Store) correct(ctx context.Context, run string, change func(t *tx, id int64)) error {
-	return s.again(ctx, func(t *tx) error {
+	return s.again(ctx, func(t *tx) {
 		ids := t.numbers("SELECT id FROM run WHERE public_id = $1 AND state <> 'erased'"+t.store.waiting, run)
 		if t.err != nil || len(ids) == 0 {
-			return cmp.Or(t.err, fmt.Errorf("run %s: %w", run, ErrNotFound))
+			t.fail(fmt.Errorf("run %s: %w", run, ErrNotFound))
+			return
 		}
 		touched := t.days("r.id = $1", ids[0])
 		change(t, ids[0])
 		t.recompute(touched)
-		return nil
 	})
 }
 
 // again performs a transaction until no other one is in its way.
-func (s *Store) again(ctx context.Context, fn func(*tx) error) (err error) {
+func (s *Store) again(ctx context.Context, fn func(*tx)) (err error) {
 	const most = 5
 	for range most {
 		if err = s.write(ctx, 1, fn); !retried(err) {
@@ -73,9 +72,9 @@ func (s *Store) again(ctx context.Context, fn func(*tx) error) (err error) {
 
 // SetTrust changes the trust of an account, and of all runs that it sent.
 func (s *Store) SetTrust(ctx context.Context, by, account int64, trust Trust) error {
-	return s.again(ctx, func(t *tx) error {
+	return s.again(ctx, func(t *tx) {
 		if t.exec("UPDATE account SET trust = $2 WHERE id = $1", account, int64(trust)) == 0 {
-			return cmp.Or(t.err, fmt.Errorf("account %d: %w", account, ErrNotFound))
+			t.fail(fmt.Errorf("account %d: %w", account, ErrNotFound))
 		}
 		if t.store.waiting != "" { // in the order in which others lock
 			t.numbers("SELECT id FROM run WHERE account = $1 ORDER BY id"+t.store.waiting, account)
@@ -84,7 +83,6 @@ func (s *Store) SetTrust(ctx context.Context, by, account int64, trust Trust) er
 		t.exec("UPDATE run SET trust = $2 WHERE account = $1 AND trust <> $2", account, int64(trust))
 		t.audit(by, "trust changed", fmt.Sprint(account), trust.String())
 		t.recompute(touched)
-		return nil
 	})
 }
 

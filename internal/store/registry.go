@@ -55,13 +55,12 @@ type Account struct {
 
 // AddAccount makes an account, or returns the one with this name.
 func (s *Store) AddAccount(ctx context.Context, name string, trust Trust) (*Account, error) {
-	err := s.write(ctx, 1, func(t *tx) error {
+	err := s.write(ctx, 1, func(t *tx) {
 		n := t.exec("INSERT INTO account (name, trust, created) VALUES ($1, $2, $3) ON CONFLICT (name) DO NOTHING",
 			name, int64(trust), ms(s.now()))
 		if n > 0 {
 			t.audit(0, "account added", name, trust.String())
 		}
-		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -108,12 +107,11 @@ func (s *Store) AddToken(
 	secret = tokenStart + random + tokenSum(random)
 	prefix := secret[:len(tokenStart)+tokenShown]
 	sum := sha256.Sum256([]byte(secret))
-	return secret, s.write(ctx, 1, func(t *tx) error {
+	return secret, s.write(ctx, 1, func(t *tx) {
 		t.exec(`INSERT INTO token (hash, prefix, account, project, scopes, created, expires)
 			VALUES ($1, $2, $3, $4, $5, $6, $7)`,
 			sum[:], prefix, account, project, strings.Join(scopes, " "), ms(s.now()), ms(expires))
 		t.audit(account, "token added", prefix, strings.Join(scopes, " "))
-		return nil
 	})
 }
 
@@ -146,13 +144,12 @@ type Suite struct {
 // AddSuite stores a suite. One that is there stays.
 func (s *Store) AddSuite(ctx context.Context, account int64, suite Suite) error {
 	packed := s.pack.pack(suite.Data)
-	return s.write(ctx, 1, func(t *tx) error {
+	return s.write(ctx, 1, func(t *tx) {
 		n := t.exec(`INSERT INTO suite (hash, name, data, account, created) VALUES ($1, $2, $3, $4, $5)
 			ON CONFLICT (hash) DO NOTHING`, suite.Hash, suite.Name, packed, account, ms(s.now()))
 		if n > 0 {
 			t.audit(account, "suite added", suite.Hash, suite.Name)
 		}
-		return nil
 	})
 }
 
@@ -186,10 +183,9 @@ func (s *Store) Setting(ctx context.Context, name string) (value string, err err
 
 // SetSetting changes a setting.
 func (s *Store) SetSetting(ctx context.Context, account int64, name, value string) error {
-	return s.write(ctx, 1, func(t *tx) error {
+	return s.write(ctx, 1, func(t *tx) {
 		t.exec(`INSERT INTO setting (name, value) VALUES ($1, $2)
 			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, name, value)
 		t.audit(account, "setting changed", name, value)
-		return nil
 	})
 }

@@ -55,9 +55,8 @@ func Retentions() []Retention {
 // of runs that lost something.
 func (s *Store) Retain(ctx context.Context) (runs int, err error) {
 	before := func(days int) int64 { return ms(s.now().Add(-time.Duration(days) * 24 * time.Hour)) }
-	err = s.write(ctx, 1, func(t *tx) error {
+	err = s.write(ctx, 1, func(t *tx) {
 		t.exec("DELETE FROM token WHERE expires < $1", before(tokenDays))
-		return nil
 	})
 	for _, step := range []struct {
 		where string
@@ -69,7 +68,7 @@ func (s *Store) Retain(ctx context.Context) (runs int, err error) {
 	} {
 		const atOnce = 20
 		for n := atOnce; n == atOnce && err == nil; runs += n {
-			err = s.again(ctx, func(t *tx) error {
+			err = s.again(ctx, func(t *tx) {
 				ids := t.numbers("SELECT id FROM run WHERE "+step.where+" ORDER BY received, id LIMIT 20"+t.store.waiting, step.args...)
 				for _, id := range ids {
 					t.exec("DELETE FROM log_chunk WHERE run = $1", id)
@@ -79,7 +78,6 @@ func (s *Store) Retain(ctx context.Context) (runs int, err error) {
 					t.exec("UPDATE run SET kept = $2 WHERE id = $1", id, keptResults*number(!step.all))
 				}
 				n = len(ids)
-				return nil
 			})
 		}
 	}
@@ -93,10 +91,9 @@ func (s *Store) Retain(ctx context.Context) (runs int, err error) {
 func (s *Store) shrink(ctx context.Context) error {
 	left, after := []int64{1 << 62}, []int64{}
 	for s.writer != nil && left[0] > 0 {
-		err := s.write(ctx, batchRows, func(t *tx) error {
+		err := s.write(ctx, batchRows, func(t *tx) {
 			t.fail(query(t.ctx, t.db, "PRAGMA incremental_vacuum(1000)", nil, func(*sql.Rows) error { return nil }))
 			after = t.numbers("PRAGMA freelist_count")
-			return nil
 		})
 		if err != nil || after[0] >= left[0] {
 			return err

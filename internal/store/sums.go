@@ -237,11 +237,10 @@ func (s *Store) Rebuild(ctx context.Context, fromLogs bool) error {
 			after = runs[i].row
 		}
 		if len(runs) < step {
-			return s.write(ctx, batchRows, func(t *tx) error {
+			return s.write(ctx, batchRows, func(t *tx) {
 				t.exec(`DELETE FROM panel_day WHERE NOT EXISTS
 					(SELECT 1 FROM run_sum s WHERE s.panel = panel_day.panel AND s.day = panel_day.day)`)
 				t.audit(0, "sums rebuilt", "", "")
-				return nil
 			})
 		}
 	}
@@ -259,11 +258,11 @@ func (s *Store) rebuild(ctx context.Context, r *Run, fromLogs bool) error {
 			return err
 		}
 	}
-	return s.again(ctx, func(t *tx) error {
+	return s.again(ctx, func(t *tx) {
 		var now earlier
 		t.query(earlierQuery+t.store.waiting, []any{r.Project, r.RunID}, now.scan)
 		if now.digest != r.Digest || now.state == stateErased {
-			return nil // what replaced it is newer than this
+			return // what replaced it is newer than this
 		}
 		touched := t.days("r.id = $1", r.row)
 		if sub == nil {
@@ -274,7 +273,6 @@ func (s *Store) rebuild(ctx context.Context, r *Run, fromLogs bool) error {
 			t.dropAnswers(answers)
 		}
 		t.recompute(touched)
-		return nil
 	})
 }
 

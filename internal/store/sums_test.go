@@ -144,14 +144,13 @@ func (a action) perform(tb testing.TB, s *Store, ids *sync.Map) {
 // wipe empties a store but for three accounts.
 func wipe(tb testing.TB, s *Store) {
 	tb.Helper()
-	err := s.write(tb.Context(), 1, func(t *tx) error {
+	err := s.write(tb.Context(), 1, func(t *tx) {
 		for _, table := range []string{"run", "result", "run_sum", "panel_day", "answer", "log_chunk", "panel", "case_info", "audit", "account"} {
 			t.exec("DELETE FROM " + table)
 		}
 		for i := range 3 {
 			t.exec("INSERT INTO account (id, name, trust, created) VALUES ($1, $2, 1, 0)", i+1, fmt.Sprint("account", i))
 		}
-		return nil
 	})
 	if err != nil {
 		tb.Fatal(err)
@@ -230,12 +229,11 @@ func TestOneCommit(t *testing.T) {
 	failed := make([]error, 50)
 	for i := range failed {
 		all.Go(func() {
-			failed[i] = s.write(t.Context(), 1, func(t *tx) error {
+			failed[i] = s.write(t.Context(), 1, func(t *tx) {
 				t.exec("INSERT INTO setting (name, value) VALUES ($1, '')", fmt.Sprint(i))
 				if i%10 == 3 {
-					return wrong
+					t.fail(wrong)
 				}
-				return nil
 			})
 		})
 	}
@@ -257,9 +255,8 @@ func TestFull(t *testing.T) {
 	s := opened(t, Options{File: file})
 	limit := func(pages int) {
 		t.Helper()
-		if err := s.write(t.Context(), 1, func(x *tx) error {
+		if err := s.write(t.Context(), 1, func(x *tx) {
 			x.numbers(fmt.Sprintf("PRAGMA max_page_count = %d", pages))
-			return nil
 		}); err != nil {
 			t.Fatal(err)
 		}

@@ -118,9 +118,9 @@ func places(rows, columns int) string {
 	return b.String()
 }
 
-// write performs fn in a transaction. If fn returns an error, nothing of it is kept. rows is about how
+// write performs fn in a transaction. If that has an error, nothing of it is kept. rows is about how
 // many rows it writes.
-func (s *Store) write(ctx context.Context, rows int, fn func(*tx) error) error {
+func (s *Store) write(ctx context.Context, rows int, fn func(*tx)) error {
 	if s.writer != nil {
 		return s.writer.do(ctx, &job{rows: rows, fn: fn, store: s, done: make(chan error, 1)})
 	}
@@ -129,7 +129,7 @@ func (s *Store) write(ctx context.Context, rows int, fn func(*tx) error) error {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	t := &tx{ctx: ctx, store: s, db: db}
-	if t.fail(fn(t)); t.err != nil {
+	if fn(t); t.err != nil {
 		return errors.Join(t.err, ignoreDone(db.Rollback()))
 	}
 	if err := db.Commit(); err != nil {
@@ -158,7 +158,7 @@ type writer struct {
 
 type job struct {
 	rows  int
-	fn    func(*tx) error
+	fn    func(*tx)
 	store *Store
 	err   error
 	done  chan error
@@ -259,11 +259,10 @@ func (w *writer) part(ctx context.Context, j *job) error {
 		return err
 	}
 	t := &tx{ctx: ctx, store: j.store, db: w.conn, prepared: func(text string) (*sql.Stmt, error) { return w.prepare(ctx, text) }}
-	err := j.fn(t)
-	if err = cmp.Or(t.err, err); err != nil {
-		err = errors.Join(err, w.raw(ctx, "ROLLBACK TO job"))
+	if j.fn(t); t.err != nil {
+		t.err = errors.Join(t.err, w.raw(ctx, "ROLLBACK TO job"))
 	}
-	return errors.Join(err, w.raw(ctx, "RELEASE job"))
+	return errors.Join(t.err, w.raw(ctx, "RELEASE job"))
 }
 
 func (w *writer) raw(ctx context.Context, text string) error {
