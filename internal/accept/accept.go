@@ -167,6 +167,10 @@ func Read(ctx context.Context, log *runlog.Log, rules Rules) (*Submission, error
 		f.check(&ev)
 		f.again(ctx, &ev)
 		f.event(&ev)
+		if (len(f.run.Cases)+len(ev.Cases))*len(f.run.Info.Runners) > mostResults || len(f.results) > mostResults {
+			f.fault("the run has more than %d results", mostResults)
+			return errFaults
+		}
 		light := ev
 		light.Report, light.Judgement = nil, nil
 		if ev.Info != nil { // what it announces is only believed when it comes

@@ -366,6 +366,26 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
+// TestMany: a log of few bytes that plans many results ends where it does so.
+func TestMany(t *testing.T) {
+	run := accepttest.Run{ID: "r", Executions: 1, Cases: accepttest.Cases(3000)}
+	for i := range 100 {
+		run.Runners = append(run.Runners, accepttest.Model("p", fmt.Sprint(i)))
+	}
+	var before, after runtime.MemStats
+	log := run.Log(t)
+	runtime.ReadMemStats(&before)
+	_, err := read(t, log, accept.Rules{})
+	runtime.ReadMemStats(&after)
+	var faults accept.Faults
+	if !errors.As(err, &faults) || faults[0].Line != 22 || !strings.Contains(err.Error(), "more than 200000 results") {
+		t.Error(err)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 400<<20 {
+		t.Errorf("%d bytes", used)
+	}
+}
+
 // TestAnnounced: a log that announces many cases uses no memory for them.
 func TestAnnounced(t *testing.T) {
 	log := accepttest.Run{ID: "r", Change: func(ev *plumb.Event) {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -299,5 +300,47 @@ func TestFull(t *testing.T) {
 			t.Errorf("run %d again: %v", i, err)
 		}
 	}
+	checkSums(t, s)
+}
+
+// TestBrokenConnections: a transaction whose connection breaks fails as a whole, and can be repeated.
+func TestBrokenConnections(t *testing.T) {
+	s := opened(t, Options{Postgres: database(t)})
+	logOf := func(i int) []byte {
+		return accepttest.Run{ID: fmt.Sprint("run-", i), Cases: accepttest.Cases(40), Share: plumb.ShareAnswers}.Log(t)
+	}
+	var all sync.WaitGroup
+	var failed atomic.Int64
+	acknowledged := make([]string, 200)
+	next := atomic.Int64{}
+	for range 8 {
+		all.Go(func() {
+			for i := int(next.Add(1) - 1); i < len(acknowledged); i = int(next.Add(1) - 1) {
+				if run, _, err := submit(t, s, LocalAccount, logOf(i)); err != nil {
+					failed.Add(1)
+				} else {
+					acknowledged[i] = run.ID
+				}
+				if i%20 == 10 {
+					_, _ = s.read.ExecContext(t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+						WHERE datname = current_database() AND pid <> pg_backend_pid()`)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i, id := range acknowledged {
+		run, added, err := submit(t, s, LocalAccount, logOf(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id != "" && (added || run.ID != id) {
+			t.Errorf("run %d was acknowledged as %s, and is %s", i, id, run.ID)
+		}
+	}
+	if failed.Load() == 0 {
+		t.Error("no connection broke")
+	}
+	t.Logf("%d failed", failed.Load())
 	checkSums(t, s)
 }
