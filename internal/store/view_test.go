@@ -27,10 +27,10 @@ func runDir(tb testing.TB, root, id string, log []byte) {
 
 // TestFill: a view has the runs of its directory, with those that grow, and without those that are gone.
 func TestFill(t *testing.T) {
-	root, ctx := t.TempDir(), t.Context()
+	root := t.TempDir()
 	file := filepath.Join(t.TempDir(), "view.db")
 	open := func() *Store {
-		s, err := OpenView(ctx, file)
+		s, err := OpenView(t.Context(), file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,11 +39,11 @@ func TestFill(t *testing.T) {
 	s := open()
 	want := func(added, removed, damaged int, runs ...string) {
 		t.Helper()
-		f, err := s.Fill(ctx, root)
+		f, err := s.Fill(t.Context(), root)
 		if err != nil || f.Added != added || f.Removed != removed || len(f.Damaged) != damaged {
 			t.Errorf("got %+v, %v", f, err)
 		}
-		all, _, err := s.Runs(ctx, &Filter{View: View{Project: DefaultProject}})
+		all, _, err := s.Runs(t.Context(), &Filter{View: View{Project: DefaultProject}})
 		got := ""
 		for _, r := range all {
 			got += fmt.Sprintf("%s %d/%d ", r.ID, r.Measured, r.Planned)
@@ -69,7 +69,7 @@ func TestFill(t *testing.T) {
 	run.Started = time.Date(2026, 11, 4, 0, 0, 0, 0, time.UTC)
 	runDir(t, root, "copy", run.Log(t))
 	want(2, 0, 1, "copy 4/4", "one 4/4")
-	if _, err := OpenView(ctx, file); err == nil {
+	if _, err := OpenView(t.Context(), file); err == nil {
 		t.Error("two processes have the view")
 	}
 	if err := s.Close(); err != nil {
@@ -84,7 +84,7 @@ func TestFill(t *testing.T) {
 		t.Fatal(err)
 	}
 	want(0, 1, 1, "copy 4/4")
-	if err := s.SetSetting(ctx, LocalAccount, "view version", "0"); err != nil {
+	if err := s.SetSetting(t.Context(), LocalAccount, "view version", "0"); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
