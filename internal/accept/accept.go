@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
-	"github.com/plumb-eval/plumb/internal/doc"
 	"github.com/plumb-eval/plumb/internal/drift"
 	"github.com/plumb-eval/plumb/internal/runlog"
 )
@@ -28,6 +27,7 @@ const (
 	mostFaults    = 100
 	nameBytes     = 1_000 // of an id or a name
 	lineBytes     = 64 << 10
+	sessionBytes  = 128 << 20 // of a line with a whole session
 	depth         = 64
 	clockSlack    = 5 * time.Minute
 	mostTokens    = 1_000_000_000_000
@@ -41,7 +41,7 @@ const (
 // Limits returns what the reader accepts of a log with the given level.
 func Limits(share plumb.Share) runlog.Limits {
 	if share == plumb.ShareSessions {
-		return runlog.Limits{LineBytes: doc.LineBytes, Bytes: 8 << 30, Depth: depth, Strict: true}
+		return runlog.Limits{LineBytes: sessionBytes, Bytes: 8 << 30, Depth: depth, Strict: true}
 	}
 	return runlog.Limits{LineBytes: lineBytes, Bytes: 1 << 30, Depth: depth, Strict: true}
 }

@@ -112,9 +112,7 @@ func Open(ctx context.Context, o Options) (s *Store, err error) {
 		return s, err
 	}
 	one.SetMaxOpenConns(1)
-	if s.writer, err = newWriter(ctx, one, o.File == ""); err != nil {
-		return s, err
-	}
+	s.writer = &writer{db: one}
 	if err = migrate(ctx, goose.DialectSQLite3, one, o.NoMigration); err != nil {
 		return s, err
 	}

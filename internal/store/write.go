@@ -164,17 +164,9 @@ type job struct {
 	done  chan error
 }
 
-func newWriter(ctx context.Context, db *sql.DB, memory bool) (*writer, error) {
-	w := &writer{db: db, stmts: map[string]*sql.Stmt{}, jobs: make(chan *job, 256)}
-	if memory { // which ends with its last connection
-		db.SetConnMaxIdleTime(0)
-		db.SetMaxIdleConns(1)
-	}
-	return w, db.PingContext(ctx)
-}
-
-// start takes the connection of the writer, after the migrations.
+// start takes the only connection of the database, and writes until it is closed.
 func (w *writer) start(ctx context.Context) (err error) {
+	w.stmts, w.jobs = map[string]*sql.Stmt{}, make(chan *job, 256)
 	if w.conn, err = w.db.Conn(ctx); err != nil {
 		return err
 	}
