@@ -59,6 +59,15 @@ func (c *Check) Needs() (judge, embedder bool) {
 	return a.Judge > 0, a.Embedder > 0
 }
 
+// ReadsOutput reports whether the check looks only at the output of a session and asks no model, so
+// that whoever has the output can make it again.
+func (c *Check) ReadsOutput() bool {
+	if l, ok := c.matcher.(*logicMatcher); ok {
+		return !slices.ContainsFunc(l.members, func(m *Check) bool { return !m.ReadsOutput() })
+	}
+	return c.kind.readsOutput() && c.asks(1) == Asks{}
+}
+
 // Assert judges the session and returns exactly one verdict. The error is not nil only when ctx
 // ended before the judge or the embedder had answered.
 func (c *Check) Assert(ctx context.Context, ev plumb.Evidence) ([]plumb.Verdict, error) {

@@ -183,7 +183,6 @@ func readRun(path string) ([]localRun, error) {
 
 // describe names the panel of a runner and the facts about its setup.
 func describe(info *plumb.RunInfo, r *plumb.RunnerInfo, start time.Time) localRun {
-	parameters := words(r.Parameters)
 	l := localRun{
 		provider: r.Agent.Type, model: r.Agent.Model, suite: info.SuiteName, start: start,
 		hidden: info.Share == plumb.ShareScores,
@@ -193,16 +192,22 @@ func describe(info *plumb.RunInfo, r *plumb.RunnerInfo, start time.Time) localRu
 		},
 	}
 	if !r.Parameters.IsZero() {
-		l.settings = parameters
+		l.settings = words(r.Parameters)
 	}
 	if r.BaseURL != "" {
 		l.settings = strings.TrimPrefix(l.settings+", at "+r.BaseURL, ", ")
 	}
-	l.key = strings.Join([]string{
-		string(r.Kind), r.Agent.Type, r.Agent.Model, plumb.AddressHash(r.BaseURL), parameters, info.SuiteHash, info.Judge,
-		fmt.Sprint(info.SelfJudged),
-	}, "\x00")
+	l.key = PanelKey(info, r)
 	return l
+}
+
+// PanelKey returns what the results of a panel have in common: those of one runner of a run belong to
+// the same panel as all results with the same key.
+func PanelKey(info *plumb.RunInfo, r *plumb.RunnerInfo) string {
+	return strings.Join([]string{
+		string(r.Kind), r.Agent.Type, r.Agent.Model, plumb.AddressHash(r.BaseURL), words(r.Parameters), info.SuiteHash,
+		info.Judge, fmt.Sprint(info.SelfJudged),
+	}, "\x00")
 }
 
 // words describes parameters, as "temperature 0, seed 42".
