@@ -16,7 +16,8 @@ func TestComparisons(t *testing.T) {
 	t.Parallel()
 	var gates []compare.Gate
 	for _, text := range []string{
-		"pass_rate >= -2pp", "pass_rate >= 50%", "tokens <= +10%", "latency <= -20%", "score >= -0.02", "errors <= 5%", "broken <= 1", "cost <= +150%",
+		"pass_rate >= -2pp", "pass_rate >= 50%", "tokens <= +10%", "latency <= -20%", "score >= -0.02",
+		"errors <= 5%", "broken <= 1", "cost <= +150%",
 	} {
 		g, err := compare.ParseGate(text)
 		if err != nil {
@@ -49,7 +50,8 @@ func TestComparisons(t *testing.T) {
 	}
 	for i, all := range [][]counts{
 		nil, single(0, 0, 9), single(1, 0, 9), single(6, 0, 60), single(6, 6, 60), single(0, 7, 60), single(40, 5, 400),
-		repeated(20, counts{5, 5, 4, 5}), repeated(20, counts{3, 5, 3, 5}), repeated(5, counts{0, 0, 1, 1}), repeated(300, counts{1, 1, 1, 1}),
+		repeated(20, counts{5, 5, 4, 5}), repeated(20, counts{3, 5, 3, 5}), repeated(5, counts{0, 0, 1, 1}),
+		repeated(300, counts{1, 1, 1, 1}),
 	} {
 		write(fmt.Sprint("counted ", i), matching(all...), withMargin(10))
 	}
