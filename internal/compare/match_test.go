@@ -416,3 +416,19 @@ func mustOnly(t *testing.T, s *Side, id string) *Side {
 	}
 	return one
 }
+
+// TestClusterHints: a cluster that no case has is an error that says what there is.
+func TestClusterHints(t *testing.T) {
+	t.Parallel()
+	x := newRecorded("b", "r")
+	x.cases[0].Metadata = map[string]string{"origin": "o", "author": "a"}
+	for by, want := range map[string]string{
+		"categry": "did you mean category?", "orign": "did you mean origin?", "zzzzz": "use category, tag:PREFIX, or a key of metadata (author, origin)",
+		"tag:categ": "use category, tag:PREFIX, or a key of metadata (author, origin)",
+	} {
+		_, err := Match(newRecorded("a", "r").side(t), x.side(t), MatchOptions{Cluster: by})
+		if err == nil || plumb.Hint(err) != want {
+			t.Errorf("%s: %v, hint %q, want %q", by, err, plumb.Hint(err), want)
+		}
+	}
+}
