@@ -78,11 +78,17 @@ func TestDecisions(t *testing.T) {
 		base, cand    float64 // the rates of passes
 		broken        int     // the number of cases that always fail
 	}{
-		{"main", "", 0.9, 0.3, 0}, {"main", "", 0.9, 0.9, 0}, {"main", "", 0.4, 0.9, 0}, {"main", "", 1, 1, 2},
+		{"main", "", 0.9, 0.3, 0},
+		{"main", "", 0.9, 0.9, 0},
+		{"main", "", 0.4, 0.9, 0},
+		{"main", "", 1, 1, 2},
 		{"main", "", 1, 0.5, 1},
-		{"", "pass_rate >= 70%", 0, 0.95, 0}, {"", "pass_rate >= 70%", 0, 0.4, 0}, {"", "errors <= 20%", 0, 0.9, 0},
+		{"", "pass_rate >= 70%", 0, 0.95, 0},
+		{"", "pass_rate >= 70%", 0, 0.4, 0},
+		{"", "errors <= 20%", 0, 0.9, 0},
 		{"", "pass_rate >= 80%", 0, 0.8, 0},
-		{"main", "pass_rate >= -10pp", 0.8, 0.9, 0}, {"main", "pass_rate >= -10pp", 0.9, 0.5, 0},
+		{"main", "pass_rate >= -10pp", 0.8, 0.9, 0},
+		{"main", "pass_rate >= -10pp", 0.9, 0.5, 0},
 		{"main", "pass_rate >= -2pp", 0.8, 0.8, 0},
 	} {
 		const cases = 12

@@ -63,7 +63,8 @@ func TestOpenNames(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(later, "run.json"), []byte("{}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Open("prev", o); err == nil || !strings.Contains(err.Error(), filepath.Join(filepath.Base(filepath.Dir(spec)), "events")) {
+	first := filepath.Join(filepath.Base(filepath.Dir(spec)), "events")
+	if _, err := Open("prev", o); err == nil || !strings.Contains(err.Error(), first) {
 		t.Errorf("two runs: %v", err)
 	}
 	s, err := Open("main#r", o)
