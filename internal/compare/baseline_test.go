@@ -33,7 +33,10 @@ func TestBaselineFiles(t *testing.T) {
 	changed.cases[0].Hash, changed.cases = "sha256:n", changed.cases[:2]
 	other.info.Retry = 4
 	for _, sides := range [][]*Side{
-		{run("b", 1).side(t), run("a", 0).side(t), run("a", 0).side(t)}, {run("b", 1).side(t)}, {changed.side(t)}, {other.side(t)},
+		{run("b", 1).side(t), run("a", 0).side(t), run("a", 0).side(t)},
+		{run("b", 1).side(t)},
+		{changed.side(t)},
+		{other.side(t)},
 	} {
 		notes, err := SetBaseline(t.Context(), dir, "main", sides)
 		if err != nil {
@@ -61,16 +64,22 @@ func TestBaselineFiles(t *testing.T) {
 	header, cases, _ := strings.Cut(string(text), "\n")
 	first, _, _ := strings.Cut(cases, "\n")
 	for _, damaged := range []string{
-		"", "\n\n", "x", "{}", `{"schema":0}`, `{"schema":9}`, `{"schema":1}`, `{"schema":1,"runners":[]}`, `{"schema":1,"runners":[{"id":""}]}`,
-		`{"schema":1,"runners":[{"id":"a"},{"id":"a"}]}`, header + "\n\nx", header + "\n{}", header + "\n" + first + "\n" + first,
-		header + "\n" + strings.ReplaceAll(first, `"runner":"r"`, `"runner":"z"`), header + "\n" + strings.ReplaceAll(first, `"pass"`, `"passed"`),
-		header + "\n" + strings.ReplaceAll(first, `"score":1`, `"score":2`), header + "\n" + strings.ReplaceAll(first, `"cost":0.25`, `"cost":-1`),
+		"", "\n\n", "x", "{}", `{"schema":0}`, `{"schema":9}`, `{"schema":1}`, `{"schema":1,"runners":[]}`,
+		`{"schema":1,"runners":[{"id":""}]}`,
+		`{"schema":1,"runners":[{"id":"a"},{"id":"a"}]}`, header + "\n\nx", header + "\n{}",
+		header + "\n" + first + "\n" + first,
+		header + "\n" + strings.ReplaceAll(first, `"runner":"r"`, `"runner":"z"`),
+		header + "\n" + strings.ReplaceAll(first, `"pass"`, `"passed"`),
+		header + "\n" + strings.ReplaceAll(first, `"score":1`, `"score":2`),
+		header + "\n" + strings.ReplaceAll(first, `"cost":0.25`, `"cost":-1`),
 		header + "\n" + strings.ReplaceAll(first, `"score":1`, `"score":-0.1`),
 	} {
 		_, err := parseBaseline("b.jsonl", []byte(damaged))
 		say("%.400q: %v", strings.TrimPrefix(damaged, header), err)
 	}
-	for _, name := range []string{"", "a/b", "..", "-x", "main", "a.b", strings.Repeat("x", 100), strings.Repeat("x", 101), "last", "prev", "a#b"} {
+	for _, name := range []string{
+		"", "a/b", "..", "-x", "main", "a.b", strings.Repeat("x", 100), strings.Repeat("x", 101), "last", "prev", "a#b",
+	} {
 		say("name %q: %v", name, validName(name))
 	}
 	for _, name := range []string{"mian", "zzzzzzz"} {

@@ -27,7 +27,8 @@ func sessions(all ...[]plumb.SessionEvent) compare.Sessions {
 				return err
 			}
 			err = yield(plumb.Event{
-				Type: plumb.EventSessionJudged, Repetition: i + 1, Session: 1, Judgement: &plumb.Judgement{Outcome: outcome},
+				Type: plumb.EventSessionJudged, Repetition: i + 1, Session: 1,
+				Judgement: &plumb.Judgement{Outcome: outcome},
 			})
 			if err != nil {
 				return err
@@ -55,7 +56,8 @@ func TestFindDifference(t *testing.T) {
 		want       compare.SessionDifference
 	}{
 		"the answers": {
-			sessions([]plumb.SessionEvent{prompt, message("right")}), sessions([]plumb.SessionEvent{prompt, message("wrong")}),
+			sessions([]plumb.SessionEvent{prompt, message("right")}),
+			sessions([]plumb.SessionEvent{prompt, message("wrong")}),
 			compare.SessionDifference{Event: 1, Baseline: `answer "right"`, Candidate: `answer "wrong"`},
 		},
 		"a file; its workspace is not compared": {
@@ -64,7 +66,8 @@ func TestFindDifference(t *testing.T) {
 			compare.SessionDifference{Event: 2, Baseline: "reads WORKSPACE/notes.md", Candidate: `answer "wrong"`},
 		},
 		"the end": {
-			sessions([]plumb.SessionEvent{message("right")}), sessions([]plumb.SessionEvent{message("right"), message("wrong")}),
+			sessions([]plumb.SessionEvent{message("right")}),
+			sessions([]plumb.SessionEvent{message("right"), message("wrong")}),
 			compare.SessionDifference{Event: 2, Candidate: `answer "wrong"`},
 		},
 		"the first repetition that failed": {
@@ -98,6 +101,7 @@ func TestWhichSessionsDiffer(t *testing.T) {
 	t.Parallel()
 	right, wrong := []plumb.SessionEvent{message("right")}, []plumb.SessionEvent{message("wrong")}
 	both := sessions(right, wrong, right, wrong)
+	const passing, failing = `answer "right"`, `answer "wrong"`
 	retried := func(_, _ string, yield func(plumb.Event) error) error {
 		return sessions(right, wrong)("", "", func(ev plumb.Event) error {
 			ev.Session, ev.Repetition = ev.Repetition, 7
@@ -113,32 +117,33 @@ func TestWhichSessionsDiffer(t *testing.T) {
 			compare.Count{Passed: 2, Measured: 4},
 			compare.Count{Passed: 1, Measured: 4},
 			both,
-			compare.SessionDifference{BaselineRepetition: 1, CandidateRepetition: 2, Baseline: `answer "right"`, Candidate: `answer "wrong"`},
+			compare.SessionDifference{BaselineRepetition: 1, CandidateRepetition: 2, Baseline: passing, Candidate: failing},
 		},
 		"won": {
 			compare.Count{Passed: 1, Measured: 4},
 			compare.Count{Passed: 2, Measured: 4},
 			both,
-			compare.SessionDifference{BaselineRepetition: 2, CandidateRepetition: 1, Baseline: `answer "wrong"`, Candidate: `answer "right"`},
+			compare.SessionDifference{BaselineRepetition: 2, CandidateRepetition: 1, Baseline: failing, Candidate: passing},
 		},
 		"lost with fewer repetitions": {
 			compare.Count{Passed: 1, Measured: 1},
 			compare.Count{Passed: 2, Measured: 4},
 			both,
-			compare.SessionDifference{BaselineRepetition: 1, CandidateRepetition: 2, Baseline: `answer "right"`, Candidate: `answer "wrong"`},
+			compare.SessionDifference{BaselineRepetition: 1, CandidateRepetition: 2, Baseline: passing, Candidate: failing},
 		},
 		"alike": {
 			compare.Count{Passed: 2, Measured: 2},
 			compare.Count{Passed: 4, Measured: 4},
 			both,
-			compare.SessionDifference{BaselineRepetition: 2, CandidateRepetition: 1, Baseline: `answer "wrong"`, Candidate: `answer "right"`},
+			compare.SessionDifference{BaselineRepetition: 2, CandidateRepetition: 1, Baseline: failing, Candidate: passing},
 		},
 		"retried": {
 			compare.Count{Passed: 1, Measured: 1},
 			compare.Count{Measured: 1},
 			retried,
 			compare.SessionDifference{
-				BaselineRepetition: 1, CandidateRepetition: 7, CandidateSession: 2, Baseline: `answer "right"`, Candidate: `answer "wrong"`,
+				BaselineRepetition: 1, CandidateRepetition: 7, CandidateSession: 2, Baseline: `answer "right"`,
+				Candidate: `answer "wrong"`,
 			},
 		},
 	} {
@@ -162,7 +167,8 @@ func TestDifferenceIsShort(t *testing.T) {
 		before := rapid.StringN(0, 300, -1).Draw(t, "before")
 		x, y := before+"x"+rapid.String().Draw(t, "x"), before+"y"+rapid.String().Draw(t, "y")
 		c := compare.CaseResult{
-			Case: "c", Runner: "r", Baseline: compare.Count{Passed: 1, Measured: 1}, Candidate: compare.Count{Measured: 1},
+			Case: "c", Runner: "r", Baseline: compare.Count{Passed: 1, Measured: 1},
+			Candidate: compare.Count{Measured: 1},
 		}
 		err := compare.FindDifference(&c, sessions([]plumb.SessionEvent{message(x)}),
 			sessions([]plumb.SessionEvent{message(y), message("wrong")}))

@@ -405,7 +405,7 @@ func (m *matcher) makePairs() error {
 func (s *Side) stoppedEarly(c, r int) bool {
 	at := c*len(s.Runners) + r
 	samples, planned := s.Samples[at], s.Cases[c].Repeat
-	if len(samples) == 0 || planned <= 1 {
+	if len(samples) == 0 {
 		return false
 	}
 	if s.runs != nil {

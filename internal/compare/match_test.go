@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/plumb-eval/plumb"
+	"github.com/plumb-eval/plumb/internal/analyze"
 )
 
 func match(t *testing.T, base, cand *Side, o MatchOptions) *Matching {
@@ -415,4 +416,71 @@ func mustOnly(t *testing.T, s *Side, id string) *Side {
 		t.Fatal(err)
 	}
 	return one
+}
+
+// TestClusterHints: a cluster that no case has is an error that says what there is.
+func TestClusterHints(t *testing.T) {
+	t.Parallel()
+	x := newRecorded("b", "r")
+	x.cases[0].Metadata = map[string]string{"origin": "o", "author": "a"}
+	for by, want := range map[string]string{
+		"categry": "did you mean category?", "orign": "did you mean origin?",
+		"zzzzz":     "use category, tag:PREFIX, or a key of metadata (author, origin)",
+		"tag:categ": "use category, tag:PREFIX, or a key of metadata (author, origin)",
+	} {
+		_, err := Match(newRecorded("a", "r").side(t), x.side(t), MatchOptions{Cluster: by})
+		if err == nil || plumb.Hint(err) != want {
+			t.Errorf("%s: %v, hint %q, want %q", by, err, plumb.Hint(err), want)
+		}
+	}
+}
+
+// TestSameRun: a warning says that both sides are one run.
+func TestSameRun(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		base, cand *Side
+		want       bool
+	}{
+		{newRecorded("a", "r").side(t), newRecorded("a", "r").side(t), true},
+		{newRecorded("a", "r").side(t), newRecorded("b", "r").side(t), false},
+		{newRecorded("", "r").side(t), newRecorded("", "r").side(t), false},
+	} {
+		warnings := match(t, test.base, test.cand, MatchOptions{}).Warnings
+		if got := slices.Contains(warnings, "both sides are the same run"); got != test.want {
+			t.Errorf("%q and %q: %q", test.base.ID, test.cand.ID, warnings)
+		}
+	}
+}
+
+// TestStoppedRuns: one of several runs that ended a case at a failure before its last repetition. The
+// oldest run of a full history can have lost its first repetitions instead.
+func TestStoppedRuns(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		runs, green string // one letter for each repetition; g for green
+		planned     int
+		want        bool
+	}{
+		{"aabb", "gggg", 2, false},
+		{"abb", "ggg", 2, false},
+		{"abb", "-gg", 2, true},
+		{"aab", "gg-", 2, true},
+		{"aab", "g-g", 2, false},
+		{"aaab", "ggg-", 2, true},
+		{"ab", "--", 1, false},
+		{"aa", "g-", 3, true},
+		{"", "", 2, false},
+		{"a" + strings.Repeat("b", historyLimit-1), strings.Repeat("-", historyLimit), 2, false},
+		{"a" + strings.Repeat("b", historyLimit-2), strings.Repeat("-", historyLimit-1), 2, true},
+		{strings.Repeat("a", historyLimit-1) + "b", strings.Repeat("-", historyLimit), 2, true},
+	} {
+		samples, runs := make([]analyze.Sample, len(test.runs)), strings.Split(test.runs, "")
+		for i := range samples {
+			samples[i].Green = test.green[i] == 'g'
+		}
+		if got := stoppedIn(samples, runs, test.planned); got != test.want {
+			t.Errorf("%s %s of %d: %t", test.runs, test.green, test.planned, got)
+		}
+	}
 }

@@ -53,6 +53,20 @@ func TestOpenNames(t *testing.T) {
 	if _, err := Open("last", o); err == nil || !strings.Contains(err.Error(), "events.jsonl") {
 		t.Errorf("a run without a log: %v", err)
 	}
+	if _, err := Open("prev", o); err == nil || !strings.Contains(err.Error(), "no run before the last one") {
+		t.Errorf("one run: %v", err)
+	}
+	later := filepath.Join(o.Runs, "20260102-000000-aaaaaa")
+	if err := os.MkdirAll(later, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(later, "run.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	first := filepath.Join(filepath.Base(filepath.Dir(spec)), "events")
+	if _, err := Open("prev", o); err == nil || !strings.Contains(err.Error(), first) {
+		t.Errorf("two runs: %v", err)
+	}
 	s, err := Open("main#r", o)
 	if err != nil || s.Name != "main#r" || len(s.Runners) != 1 {
 		t.Errorf("%+v, %v", s, err)

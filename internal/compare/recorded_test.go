@@ -49,8 +49,10 @@ func TestRecorded(t *testing.T) {
 		x.info.Repeat, x.cases = repeat, nil
 		for i := range 2 + r.IntN(12) {
 			x.cases = append(x.cases, plumb.CaseInfo{
-				ID: fmt.Sprintf("c%02d", i), Hash: fmt.Sprint("sha256:h", i), PromptHash: fmt.Sprint("p", i), ChecksHash: fmt.Sprint("k", i),
-				Repeat: repeat, Category: []string{"x", "y", "z"}[i%3], Tags: []string{"src-a", fmt.Sprint("src-", i%7)},
+				ID: fmt.Sprintf("c%02d", i), Hash: fmt.Sprint("sha256:h", i), PromptHash: fmt.Sprint("p", i),
+				ChecksHash: fmt.Sprint("k", i),
+				Repeat:     repeat, Category: []string{"x", "y", "z"}[i%3],
+				Tags: []string{"src-a", fmt.Sprint("src-", i%7)},
 			})
 		}
 		x.info.Cases, x.info.SuiteCases = len(x.cases), len(x.cases)

@@ -197,7 +197,7 @@ func backslash(text []byte, final bool) (c rune, width int) {
 			if n == partial {
 				return 0, partial
 			}
-			if pair := utf16.DecodeRune(c, low); n > 0 && pair != utf8.RuneError {
+			if pair := utf16.DecodeRune(c, low); pair != utf8.RuneError {
 				return pair, 12
 			}
 		}

@@ -52,3 +52,25 @@ func TestMaskKeys(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// TestLongWords: the output is held back up to the length of the longest key.
+func TestLongWords(t *testing.T) {
+	const begin = "-----BEGIN PRIVATE KEY-----\n"
+	for _, test := range []struct {
+		text string
+		want int
+	}{
+		{strings.Repeat("a", 8<<10-1), 0},
+		{strings.Repeat("a", 8<<10), 8 << 10},
+		{strings.Repeat("a", 8<<10+1), 8<<10 + 1},
+		{" " + strings.Repeat("a", 8<<10-1), 1},
+		{begin + strings.Repeat("a\n", (8<<10-len(begin))/2) + "\n"[:len(begin)%2], len(maskedKey)},
+		{begin + strings.Repeat("a\n", (8<<10-len(begin)-1)/2), 0},
+	} {
+		var b bytes.Buffer
+		_, _ = io.WriteString(KeyMask(&b), test.text) // writing to memory cannot fail
+		if b.Len() != test.want {
+			t.Errorf("of %d bytes of %.20q, %d bytes were written, want %d", len(test.text), test.text, b.Len(), test.want)
+		}
+	}
+}

@@ -25,7 +25,8 @@ func TestCharacters(t *testing.T) {
 		t.Errorf("a plain name is %q", got)
 	}
 	for c := range rune(unicode.MaxRune + 1) {
-		want := unicode.IsControl(c) && !strings.ContainsRune("\t\n\r", c) || c == utf8.RuneError || c >= 0xe0000 && c <= 0xe0fff ||
+		want := unicode.IsControl(c) && !strings.ContainsRune("\t\n\r", c) || c == utf8.RuneError ||
+			c >= 0xe0000 && c <= 0xe0fff ||
 			unicode.In(c, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 		if got := ignorable(c); got != want {
 			t.Errorf("%U is ignorable: %t", c, got)
@@ -139,17 +140,20 @@ func TestEscapes(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"&amp;x", "&lt;", "&AMP;", "&#65;", "&#x41;", "&#X4f;", "&#000000000000065;", "&frac12;", "&there4;", "&Zscr;", "&zscr;", "&#9;", "&#90;",
+		"&amp;x", "&lt;", "&AMP;", "&#65;", "&#x41;", "&#X4f;", "&#000000000000065;", "&frac12;", "&there4;",
+		"&Zscr;", "&zscr;", "&#9;", "&#90;",
 		"&#x10ffff;",
 	} {
 		c, width := entity([]byte(text), true)
-		if want := html.UnescapeString(text[:strings.Index(text, ";")+1]); string(c) != want || width != strings.Index(text, ";")+1 {
+		end := strings.Index(text, ";") + 1
+		if want := html.UnescapeString(text[:end]); string(c) != want || width != end {
 			t.Errorf("%s is %q of width %d, want %q", text, c, width, want)
 		}
 	}
 	for text, want := range map[string]int{
-		"&": partial, "&am": partial, "&am p;": 0, "&@;": 0, "&a[;": 0, "&a`;": 0, "&a{;": 0, "&a/;": 0, "&a:;": 0, "&#x110000;": 0,
-		"&#x;": 0, "&NotEqualTilde;": 0, "&#000000000000065": partial, "&#0000000000000065;": 0,
+		"&": partial, "&am": partial, "&am p;": 0, "&@;": 0, "&a[;": 0, "&a`;": 0, "&a{;": 0, "&a/;": 0, "&a:;": 0,
+		"&#x110000;": 0,
+		"&#x;":       0, "&NotEqualTilde;": 0, "&#000000000000065": partial, "&#0000000000000065;": 0,
 	} {
 		if _, width := entity([]byte(text), false); width != want {
 			t.Errorf("%s has width %d, want %d", text, width, want)

@@ -171,6 +171,7 @@ func TestValues(t *testing.T) {
 		{"PLUS", "one+ two-longest-word+ a"},
 		{"DIGITS", "6a 6b 6c 6d 6e 6f 7a 7b"},
 		{"DUMPED", "jklmnoz{"},
+		{"ACCENTS", "éàüöäß-x"},
 	})
 	for _, test := range []struct{ in, want string }{
 		{"12345        x", "12345        x"},
@@ -192,6 +193,9 @@ func TestValues(t *testing.T) {
 		{"one two-longest-word a", "one two-longest-word a"},
 		{"6a 6b 6c 6d 6e 6f 7a 7b", "[redacted:DUMPED]"},
 		{"6A 6B 6C 6D 6E 6F 7A 7B", "[redacted:DUMPED]"},
+		{"d2VpcmQtdmFsdWU===x", "[redacted:W_EIRD__name_]=x"},
+		{"C3 A9 C3 A0 C3 BC C3 B6 C3 A4 C3 9F 2D 78", "[redacted:ACCENTS]"},
+		{"c3:a9:c3:a0:c3:bc:c3:b6:c3:a4:c3:9f:2d:78", "[redacted:ACCENTS]"},
 		{"6A:6b:6C:6D:6E:6F:7A:7B", "[redacted:DUMPED]"},
 		{"weird-valueweird-value", "[redacted:W_EIRD__name_][redacted:W_EIRD__name_]"},
 		{

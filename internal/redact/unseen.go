@@ -20,8 +20,6 @@ func ignorable(c rune) bool {
 	case c < 0x34f, c > 0x34f && c < 0x600, c > 0x2070 && c < 0x3164, c > 0x3164 && c < 0xfe00,
 		c > 0x1f000 && c < 0xe0000:
 		return false // most text
-	case c >= 0xe0000 && c <= 0xe0fff:
-		return true
 	}
 	return unicode.In(c, unicode.Cf, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)
 }
