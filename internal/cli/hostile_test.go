@@ -197,6 +197,15 @@ func TestF30Hostile(t *testing.T) {
 		"gc": {{"-n"}, {"--workspaces", foreign}}, "exec": {{script}, {foreign}}, "demo": {}, "doctor": {{}, {"--config", ids}, {"--json"}},
 		"init": {{"--agent", foreign}, {"--ci", foreign}}, "convert": {{foo, "-o", filepath.Join(dir, "out"+bad)}, {foreign}}, "schema": {{}, {foreign}},
 		"skills": {{}}, "skills get": {{foreign}}, "version": {{}}, "help": {{foreign}, {"checks", foreign}, {"config", foreign}},
+		"submit": {
+			{one, "--dry-run"},
+			{one, "--dry-run", "--share", "sessions", "--json"},
+			{elsewhere, "--server", foreign},
+			{one, "--share", foreign},
+			{one, "--label", foreign},
+			{foreign},
+		},
+		"login": {{}, {foreign, "--token-stdin"}}, "logout": {{}, {foreign}}, "whoami": {{}, {foreign}},
 		"completion": {{foreign}}, "__complete": {
 			{"show", ""},
 			{"show", elsewhere, ""},
