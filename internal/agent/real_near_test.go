@@ -110,31 +110,41 @@ func TestRealTrouble(t *testing.T) {
 }
 
 // TestRealCut breaks one reply off, and has all agents begin again. Whether one has run the command by then is its affair; the
-// report has it as often as it ran.
+// report has it as often as it ran. A command that is killed between its start and its echo leaves no trace to count, so one
+// session with more commands than traces is repeated.
 func TestRealCut(t *testing.T) {
 	each(t, func(r trial) {
 		t, agent := r.t, r.agent
-		s := prepare(t, agent, options{timeout: 90 * time.Second}, agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{
-			{Calls: []agentscript.Call{{Run: "echo once | tee -a ran.txt"}}, Fault: string(fakemodel.FaultAborted), Times: 1}, {Text: "The demo is ready."},
-		}})
-		report, err := s.run(t.Context())
-		if agent.name == "gemini" && err != nil { // it takes half a stream for an answer now and then
-			t.Logf("%v", err)
-			return
-		}
-		s.succeeded(report, err)
-		commands := 0
-		for _, e := range report.Events {
-			if e.Type == plumb.SessionCommand {
-				commands++
+		for again := range 2 {
+			s := prepare(t, agent, options{timeout: 90 * time.Second}, agentscript.Scene{Prompt: demoPrompt, Turns: []agentscript.Turn{
+				{Calls: []agentscript.Call{{Run: "echo once | tee -a ran.txt"}}, Fault: string(fakemodel.FaultAborted), Times: 1},
+				{Text: "The demo is ready."},
+			}})
+			report, err := s.run(t.Context())
+			if agent.name == "gemini" && err != nil { // it takes half a stream for an answer now and then
+				t.Logf("%v", err)
+				return
 			}
-		}
-		data, err := os.ReadFile(filepath.Join(s.req.Workspace, "ran.txt"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if ran := bytes.Count(data, []byte("\n")); ran == 0 || commands != ran || report.FinalOutput != "The demo is ready." {
-			t.Errorf("%d commands, of which %d ran; the final output is %q", commands, ran, report.FinalOutput)
+			s.succeeded(report, err)
+			commands := 0
+			for _, e := range report.Events {
+				if e.Type == plumb.SessionCommand {
+					commands++
+				}
+			}
+			data, err := os.ReadFile(filepath.Join(s.req.Workspace, "ran.txt"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ran := bytes.Count(data, []byte("\n"))
+			if again == 0 && commands > ran && ran > 0 {
+				t.Logf("%d commands, of which %d left a trace", commands, ran)
+				continue
+			}
+			if ran == 0 || commands != ran || report.FinalOutput != "The demo is ready." {
+				t.Errorf("%d commands, of which %d ran; the final output is %q", commands, ran, report.FinalOutput)
+			}
+			return
 		}
 	})
 }
